@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::Error;
+use crate::hash::LineHasher;
 use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::Tally;
@@ -59,6 +60,9 @@ impl Report {
     }
 }
 
+/// What the passes of a job read of its inputs, and the hash by which they tallied it.
+pub(crate) type Seen = (LineHasher, Vec<Option<Tally>>);
+
 /// The passes of a job that reads its inputs more than once: all passes over an input must see the same lines.
 pub(crate) struct Passes {
     tallies: Vec<Option<Tally>>,
@@ -85,6 +89,11 @@ impl Passes {
             }
         }
         Ok(())
+    }
+
+    /// Compares the next passes with earlier ones of the same job.
+    pub(crate) fn expect(&mut self, tallies: Vec<Option<Tally>>) {
+        self.tallies = tallies;
     }
 
     /// What the last pass over each input read, if there was one.

@@ -162,6 +162,11 @@ impl Progress {
         self.total.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Takes back bytes that were planned and will not be read.
+    pub(crate) fn give_up(&self, bytes: u64) {
+        self.total.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     /// Adds bytes of input to those that are processed.
     pub fn advance(&self, bytes: u64) {
         self.done.fetch_add(bytes, Ordering::Relaxed);

@@ -2,8 +2,10 @@
 
 use std::io;
 
+use super::counts::Counted;
+use super::rule::Rule;
 use super::set::check_at_least;
-use super::{Selection, SetOperation, SetPlan};
+use super::{SetOperation, SetPlan};
 use crate::input::Input;
 use crate::records::{quote, split_end};
 use crate::report::Report;
@@ -36,7 +38,8 @@ impl<'a> Holders<'a> {
     /// # Errors
     /// [`Error::Memory`] for a cap too low for the threads.
     pub fn new(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
-        let operation = SetOperation::new(inputs, Selection::Holders(1), options)?;
+        let holders = Counted::Holders(inputs.len().div_ceil(64) as u16);
+        let operation = SetOperation::new(inputs, Rule::counting(holders, 1), options)?;
         Ok(Self { operation, only: None, labels: None })
     }
 
@@ -46,7 +49,7 @@ impl<'a> Holders<'a> {
     /// [`Error::AtLeast`] for 0 or more than there are inputs.
     pub fn at_least(mut self, at_least: usize) -> Result<Self, Error> {
         check_at_least(at_least, self.operation.inputs)?;
-        self.operation.wanted = Selection::Holders(at_least);
+        self.operation.rule.at_least = at_least as u64;
         Ok(self)
     }
 
@@ -62,9 +65,8 @@ impl<'a> Holders<'a> {
         let mut only = only.to_vec();
         only.sort_unstable();
         only.dedup();
-        if let Selection::Holders(at_least) = &mut self.operation.wanted {
-            *at_least = only.len().max(*at_least);
-        }
+        let at_least = &mut self.operation.rule.at_least;
+        *at_least = (only.len() as u64).max(*at_least);
         Self { only: Some(only), ..self }
     }
 

@@ -24,7 +24,8 @@ use umbel_io::threads::on_parts;
 
 use super::keys::KeySet;
 use super::plan::LEAST_FILTER;
-use super::{Selection, SetOperation, SetPlan};
+use super::rule::{Others, Rule};
+use super::{SetOperation, SetPlan};
 use crate::budget::Budget;
 use crate::bulk::{Picked, fill, of_hashes};
 use crate::error::Place;
@@ -34,7 +35,7 @@ use crate::passes::Passes;
 use crate::places::Places;
 use crate::records::{Beside, Flaw, Layout, Record, empty};
 use crate::report::{Joined, Report};
-use crate::scan::{Lines, Scanner, Visit};
+use crate::scan::{Lines, Scanner, Tally, Visit};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Scattered, Selected, Spill, SpillWriter};
 use crate::table::{Cursor, Inserted, KEPT_LINE, Table};
@@ -157,12 +158,16 @@ impl<'a> Join<'a> {
     }
 
     /// A set operation on some inputs, with the options of the join.
-    fn operation<'i>(&self, inputs: &'i [Input], wanted: Selection) -> SetOperation<'i>
+    fn operation<'i>(&self, inputs: &'i [Input], others: Others) -> SetOperation<'i>
     where
         'a: 'i,
     {
-        let Self { options, budget, .. } = *self;
-        SetOperation { inputs, wanted, fpp: None, budget, options, sorted: false }
+        SetOperation::within(self.budget, inputs, Rule::of_first(others, true), self.options)
+    }
+
+    /// The inputs in the other order.
+    fn turned(&self) -> Result<[Input; 2], Error> {
+        Ok([self.inputs[1].again()?, self.inputs[0].again()?])
     }
 
     /// Plans the job; reads samples of the inputs.
@@ -170,7 +175,7 @@ impl<'a> Join<'a> {
     /// # Errors
     /// Errors of reading.
     pub fn plan(&self) -> Result<SetPlan, Error> {
-        let semi_join = self.operation(self.inputs, Selection::Common { every: true });
+        let semi_join = self.operation(self.inputs, Others::Semi(1));
         let plan = semi_join.plan_start()?;
         let sample = |i: usize| semi_join.sample(&plan.lines, i..i + 1);
         let samples = match self.partners {
@@ -180,12 +185,20 @@ impl<'a> Join<'a> {
         let plan = semi_join.plan_look_up(plan, 1..2, samples.as_ref())?;
         let pairs = samples.map(|[left, right]| left.pairs(&right));
         // Rows are found by their keys; a filter of these is made only if some are spilled.
-        Ok(SetPlan {
+        let mut plan = SetPlan {
             doubtful: None,
             pairs: pairs.map(|(all, _)| all),
             product: pairs.map_or(0, |(_, several)| several),
             ..plan
-        })
+        };
+        if self.unpaired == Unpaired::Both {
+            let alone = self.operation(&self.turned()?, Others::Anti).plan()?;
+            plan.later = alone.bytes_read;
+            plan.bytes_read += alone.bytes_read;
+            plan.bytes_spilled += alone.bytes_spilled;
+            plan.passes += alone.passes;
+        }
+        Ok(plan)
     }
 
     /// Writes the joined rows to `out`.
@@ -224,7 +237,7 @@ impl<'a> Join<'a> {
         beside: &Beside,
         out: &mut (dyn io::Write + Send),
     ) -> Result<Report, Error> {
-        self.options.progress.expect(plan.bytes_read);
+        self.options.progress.expect(plan.bytes_read - plan.later);
         let mut sink = Sink::new(out, self.options.separator);
         let mut joining = Joining {
             join: self,
@@ -242,9 +255,12 @@ impl<'a> Join<'a> {
         let alone = if self.unpaired == Unpaired::None { 0 } else { left_unmatched };
         let pairs = sink.lines() - alone;
         let mut joined = Joined { pairs, left_matched, left_unmatched, right_unmatched: None };
+        let tallies = [1, 0].map(|i| passes.tallies()[i]).to_vec();
         let mut report = passes.finish(self.inputs, &disk);
         if self.unpaired == Unpaired::Both {
-            report.follow(self.right_alone(&scanner, beside, &mut sink)?);
+            let right = self.right_alone(&scanner, tallies, beside, &mut sink)?;
+            report.passes += right.passes;
+            report.follow(right);
             joined.right_unmatched = Some(sink.lines() - pairs - alone);
         }
         report.joined = Some(joined);
@@ -256,13 +272,15 @@ impl<'a> Join<'a> {
     fn right_alone(
         &self,
         scanner: &Scanner<'_>,
+        tallies: Vec<Option<Tally>>,
         beside: &Beside,
         sink: &mut Sink<'_>,
     ) -> Result<Report, Error> {
-        let inputs = [self.inputs[1].again()?, self.inputs[0].again()?];
-        let alone = self.operation(&inputs, Selection::Except { every: true });
+        let inputs = self.turned()?;
+        let alone = self.operation(&inputs, Others::Anti);
+        let seen = Some((scanner.hasher.clone(), tallies));
         let mut text = Vec::new();
-        alone.hand(&mut |selected| {
+        alone.hand_after(seen, &mut |selected| {
             text.clear();
             let at = || Place::new(inputs[0].name(), selected.place);
             let added = beside.right(selected.row, &mut text);

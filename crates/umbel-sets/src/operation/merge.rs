@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering as Memory};
 use memchr::memchr;
 use umbel_io::{PageBuffer, on_each};
 
-use super::{Distinct, Selection, SetOperation};
+use super::SetOperation;
+use super::rule::{Rule, Whose};
 use crate::budget::Budget;
 use crate::input::{Input, Reader};
 use crate::line_counter::MARK;
@@ -41,7 +42,7 @@ const LONGEST: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 /// A merge of sorted inputs.
 pub(super) struct Merge<'a> {
     inputs: &'a [Input],
-    wanted: Selection,
+    rule: Rule,
     separator: u8,
     budget: Budget,
     progress: &'a Progress,
@@ -89,19 +90,15 @@ impl Merged {
 impl<'a> Merge<'a> {
     pub(super) fn new(operation: &SetOperation<'a>) -> Self {
         let Options { separator, progress, .. } = operation.options;
-        let SetOperation { inputs, wanted, budget, .. } = *operation;
-        Self { inputs, wanted, separator: *separator, budget, progress }
+        let SetOperation { inputs, rule, budget, .. } = *operation;
+        Self { inputs, rule, separator: *separator, budget, progress }
     }
 
     /// Whether a merge can give the result: some lines of the first input, or the distinct lines of the only one.
     pub(super) fn can(&self) -> bool {
-        let wanted = match self.wanted {
-            Selection::Common { every } | Selection::Except { every } => !every,
-            Selection::Distinct(distinct) => {
-                distinct == Distinct::default() && self.inputs.len() == 1
-            }
-            _ => false,
-        };
+        let of_one = self.rule.whose == Whose::First || self.inputs.len() == 1;
+        let Rule { at_least, counted, every, .. } = self.rule;
+        let wanted = of_one && at_least < 2 && counted.is_none() && !every;
         // Every thread opens all inputs.
         let files = (self.inputs.len() * self.budget.threads) as u64;
         wanted && self.buffer() >= LEAST && files <= self.budget.spare_files()
@@ -301,11 +298,7 @@ impl<'a> Worker<'a> {
                 for other in &mut *others {
                     among += usize::from(other.has(line)?);
                 }
-                let wanted = match self.merge.wanted {
-                    Selection::Common { .. } => among == others.len(),
-                    _ => among == 0,
-                };
-                if wanted {
+                if self.merge.rule.wants(among as u64) {
                     found.text.extend_from_slice(line);
                     found.text.push(separator);
                     found.lines += 1;
@@ -517,6 +510,7 @@ mod tests {
         ProptestConfig, Strategy as _, any, prop_assert, prop_assert_eq, proptest,
     };
 
+    use super::super::rule::Others;
     use super::*;
     use crate::Options;
     use crate::testing::{Files, cramped, files, lines_of, long, workplace, write};
@@ -524,12 +518,12 @@ mod tests {
     /// The result of a merge, if the inputs are sorted.
     fn merged(
         inputs: &[Input],
-        wanted: Selection,
+        rule: Rule,
         budget: Budget,
         options: &Options,
     ) -> Option<(Vec<u8>, Report)> {
         let Options { separator, progress, tmp, .. } = options;
-        let merge = Merge { inputs, wanted, separator: *separator, budget, progress };
+        let merge = Merge { inputs, rule, separator: *separator, budget, progress };
         assert!(merge.can());
         let disk = Disk::new(tmp);
         let mut out = Vec::new();
@@ -539,14 +533,14 @@ mod tests {
         Some((out, report))
     }
 
-    fn model(inputs: &[Vec<u8>], separator: u8, wanted: Selection) -> Vec<u8> {
+    fn model(inputs: &[Vec<u8>], separator: u8, rule: Rule) -> Vec<u8> {
         let mut first = lines_of(&inputs[0], separator);
         first.dedup();
         let others: Vec<_> = inputs[1..].iter().map(|input| lines_of(input, separator)).collect();
         first.retain(|line| {
             let among = others.iter().filter(|other| other.contains(line)).count();
-            match wanted {
-                Selection::Common { .. } => among == others.len(),
+            match rule.others {
+                Others::Semi(_) => among == others.len(),
                 _ => among == 0,
             }
         });
@@ -578,12 +572,12 @@ mod tests {
         })
     }
 
-    fn selections(inputs: usize) -> Vec<Selection> {
-        let every = false;
-        match inputs {
-            1 => vec![Selection::Distinct(Distinct::default()), Selection::Except { every }],
-            _ => vec![Selection::Common { every }, Selection::Except { every }],
-        }
+    fn rules(inputs: usize) -> [Rule; 2] {
+        let other = match inputs {
+            1 => Rule::DISTINCT,
+            _ => Rule::of_first(Others::Semi(inputs as u64 - 1), false),
+        };
+        [other, Rule::of_first(Others::Anti, false)]
     }
 
     proptest! {
@@ -592,11 +586,11 @@ mod tests {
         #[test]
         fn sorted_inputs_are_merged(files in sorted()) {
             let (dir, inputs, options) = files.workplace();
-            for wanted in selections(inputs.len()) {
-                let result = merged(&inputs, wanted, files.budget, &options);
+            for rule in rules(inputs.len()) {
+                let result = merged(&inputs, rule, files.budget, &options);
                 prop_assert!(result.is_some(), "they are sorted");
                 let (found, report) = result.unwrap();
-                prop_assert_eq!(&found, &model(&files.inputs, files.separator, wanted));
+                prop_assert_eq!(&found, &model(&files.inputs, files.separator, rule));
                 prop_assert_eq!(report.bytes_written, found.len() as u64);
                 let lines = files.inputs.iter().map(|input| lines_of(input, files.separator).len());
                 prop_assert_eq!(report.lines, lines.sum::<usize>() as u64);
@@ -620,11 +614,11 @@ mod tests {
             bytes.push(files.separator);
             files.inputs[number] = bytes;
             let (_dir, inputs, options) = files.workplace();
-            for wanted in selections(inputs.len()) {
-                let result = merged(&inputs, wanted, files.budget, &options);
+            for rule in rules(inputs.len()) {
+                let result = merged(&inputs, rule, files.budget, &options);
                 prop_assert_eq!(result.is_some(), is_sorted);
                 if let Some((found, _)) = result {
-                    prop_assert_eq!(found, model(&files.inputs, files.separator, wanted));
+                    prop_assert_eq!(found, model(&files.inputs, files.separator, rule));
                 }
             }
         }
@@ -637,8 +631,8 @@ mod tests {
         let lines: Vec<u8> = (0..4_000).flat_map(|i| format!("{i:07}\n").into_bytes()).collect();
         let inputs = write(dir.path(), &[lines]);
         let Options { separator, progress, tmp, .. } = &options;
-        let (wanted, budget) = (Selection::Distinct(Distinct::default()), cramped(3));
-        let merge = Merge { inputs: &inputs, wanted, separator: *separator, budget, progress };
+        let (rule, budget) = (Rule::DISTINCT, cramped(3));
+        let merge = Merge { inputs: &inputs, rule, separator: *separator, budget, progress };
         let readers = [inputs[0].open().unwrap()];
         for part in 0..4 {
             let mut worker = Worker::new(&merge, &readers, 0);
@@ -652,7 +646,7 @@ mod tests {
     fn results_may_be_larger_than_memory_and_lines_may_not() {
         let (dir, options) = workplace(b'\n');
         let lines: Vec<u8> = (0..20_000).flat_map(|i| format!("{i:07}\n").into_bytes()).collect();
-        let common = Selection::Common { every: false };
+        let common = Rule::of_first(Others::Semi(1), false);
         let inputs = write(dir.path(), &[lines.clone(), lines.clone()]);
         let (found, report) = merged(&inputs, common, cramped(3), &options).unwrap();
         assert!(found == lines && report.bytes_spilled > 0);

@@ -44,74 +44,11 @@ mod settle;
 mod sorting;
 mod write;
 
-use counts::Counted;
 pub use diff::{Change, Diff, changes};
 pub use holders::{Holders, Labels};
 pub use join::{Join, Partners, Unpaired};
 pub use plan::{SetPlan, Strategy};
-use rule::{Others, Rule};
 pub use set::SetOperation;
-
-/// The operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Selection {
-    /// Each different line of all inputs.
-    Distinct(Distinct),
-    /// Each different line that at least this many inputs have, 2 or more.
-    Several(usize),
-    /// Each different line of the first input that is in no other, or every occurrence.
-    Except { every: bool },
-    /// Each different line of the first input that all others, one or more, have, or every occurrence.
-    Common { every: bool },
-    /// Each different line that at least this many inputs have, after a bit for each input that has it.
-    Holders(usize),
-    /// Each different row of both inputs, whatever its key, counted by its sides.
-    Rows,
-    /// Every line of the first input, with count 2 if another has its key, else 1; these are part of a job's lines, so
-    /// all of them may lack keys.
-    Mark,
-}
-
-impl Selection {
-    /// The number of inputs, from the first on, whose lines may be written.
-    fn from(self, inputs: usize) -> usize {
-        match self {
-            Self::Distinct(_) | Self::Several(_) | Self::Holders(_) | Self::Rows => inputs,
-            Self::Except { .. } | Self::Common { .. } | Self::Mark => inputs.min(1),
-        }
-    }
-
-    /// How lines are decided with a plan for that many inputs.
-    fn rule(self, plan: &SetPlan, inputs: usize) -> Rule {
-        let (at_least, counted) = match self {
-            Self::Distinct(Distinct { at_least, keep: Keep::Last, .. }) => {
-                (at_least, Some(Counted::Last))
-            }
-            Self::Distinct(Distinct { at_least, counted, ranked, .. }) => {
-                let counts = at_least > 1 || counted || ranked.is_some();
-                (at_least, counts.then_some(Counted::Lines))
-            }
-            Self::Several(at_least) => (at_least as u64, Some(Counted::Inputs)),
-            Self::Holders(at_least) => {
-                (at_least as u64, Some(Counted::Holders(inputs.div_ceil(64) as u16)))
-            }
-            Self::Rows => (1, Some(Counted::Sides)),
-            Self::Except { .. } | Self::Common { .. } | Self::Mark => (1, None),
-        };
-        let (others, every) = match self {
-            Self::Common { every } => (Others::Semi(inputs as u64 - 1), every),
-            Self::Except { every } => (Others::Anti, every),
-            Self::Mark => (Others::Mark, true),
-            _ => (Others::Anti, false),
-        };
-        let few = at_least > 1 || matches!(self, Self::Common { .. });
-        // Many rows would go through temporary files at every level; one more pass over the input is cheaper.
-        let rows = few || (plan.seen.is_none() && plan.bytes_spilled == 0);
-        // A last line is not in the table.
-        let rows = (rows && counted != Some(Counted::Last)) || every;
-        Rule { at_least, counted, others, every, rows }
-    }
-}
 
 /// Which lines [`SetOperation::distinct`] selects among equal ones, or ones with the same key, and how they are
 /// written.

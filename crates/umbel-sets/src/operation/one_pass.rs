@@ -9,9 +9,10 @@ use std::sync::Mutex;
 use umbel::{Blocked, Filter, KeyHash, Kind, Plan};
 use umbel_io::threads::in_order;
 
+use super::SetPlan;
 use super::plan::FIRST;
+use super::rule::Need;
 use super::run::Run;
-use super::{Selection, SetPlan};
 use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::{fill, of_hashes};
@@ -19,20 +20,15 @@ use crate::report::ErrorBound;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
 
-pub(super) fn run(
-    run: &mut Run<'_>,
-    plan: &SetPlan,
-    wanted: Selection,
-    sink: &mut Sink<'_>,
-) -> Result<(), Error> {
+pub(super) fn run(run: &mut Run<'_>, plan: &SetPlan, sink: &mut Sink<'_>) -> Result<(), Error> {
     let budget = run.scanner.budget;
     let count = run.inputs.len();
     // A wanted line first occurs in one of these.
-    let (from, enough) = match wanted {
-        Selection::Distinct(_) | Selection::Rows | Selection::Holders(_) => (count, None),
-        Selection::Except { .. } | Selection::Mark => (count.min(1), None),
-        Selection::Common { .. } => (1, Some(count - 1)),
-        Selection::Several(at_least) => (count - at_least + 1, Some(at_least - 1)),
+    let need = run.rule.need(count);
+    let (from, enough) = match need {
+        Need::Nothing => (count, None),
+        Need::Absence => (1, None),
+        Need::AtLeast(least) => (count - least + 1, Some(least - 1)),
     };
     let seen = plan.seen.expect("an answer with an error has a filter of written lines");
     let mut others: Vec<Blocked> = Vec::new();
@@ -57,10 +53,10 @@ pub(super) fn run(
     let receipts = in_order(budget.threads, all.len(), |i| all[i].receipt());
     let (others, links) = receipts.split_at(others.len());
     let rates = others.iter().map(|receipt| receipt.fpp);
-    let (extra, excluded) = match wanted {
-        Selection::Common { .. } => (rates.fold(0.0, f64::max), 0.0),
-        Selection::Several(_) => (rates.sum(), 0.0),
-        _ => (0.0, rates.sum()),
+    let (extra, excluded) = match need {
+        Need::AtLeast(all) if all == count => (rates.fold(0.0, f64::max), 0.0),
+        Need::AtLeast(_) => (rates.sum(), 0.0),
+        Need::Nothing | Need::Absence => (0.0, rates.sum()),
     };
     let keys: f64 = links.iter().map(|receipt| receipt.keys.value).sum();
     // A line is in one shard.

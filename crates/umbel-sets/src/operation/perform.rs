@@ -6,10 +6,10 @@ use super::merge::Merge;
 use super::plan::Strategy;
 use super::run::Run;
 use super::sorting::Sorting;
-use super::{Distinct, Selection, SetOperation, Top, one_pass};
+use super::{SetOperation, Top, one_pass};
 use crate::Error;
 use crate::hash::LineHasher;
-use crate::passes::Passes;
+use crate::passes::{Passes, Seen};
 use crate::places::Places;
 use crate::report::Report;
 use crate::sink::{Hand, RowStyle, Sink};
@@ -21,15 +21,14 @@ impl SetOperation<'_> {
     /// # Errors
     /// Errors of reading, of temporary files and of `out`. Output before an error is the beginning of the result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
-        let counted = matches!(self.wanted, Selection::Distinct(Distinct { counted: true, .. }));
         let style = match self.options.records.column() {
-            _ if !counted || self.fpp.is_some() => RowStyle::Rows,
+            _ if !self.counted || self.fpp.is_some() => RowStyle::Rows,
             Some(column) => RowStyle::Column(column),
             None => RowStyle::Object,
         };
         let mut sink = Sink::new(out, self.options.separator).with_style(style);
-        if self.fpp.is_some() || (self.ranked().is_none() && !self.sorted) {
-            return self.write(sink);
+        if self.fpp.is_some() || (self.ranked.is_none() && !self.sorted) {
+            return self.write(sink, None);
         }
         sink.header(self.header()?.as_deref())?;
         let mut report = self.hand_in_order(0, &mut |selected| sink.result(selected))?;
@@ -43,7 +42,7 @@ impl SetOperation<'_> {
         before: usize,
         hand: &'h mut Hand<'h>,
     ) -> Result<Report, Error> {
-        let ranked = self.ranked();
+        let ranked = self.ranked;
         if ranked.is_none() && !self.sorted {
             return self.hand(hand);
         }
@@ -73,44 +72,62 @@ impl SetOperation<'_> {
 
     /// Passes the results to `hand`.
     pub(super) fn hand<'h>(&self, hand: &'h mut Hand<'h>) -> Result<Report, Error> {
-        let mut nowhere = io::sink();
-        self.write(
-            Sink::new(&mut nowhere, self.options.separator).with_style(RowStyle::Handed(hand)),
-        )
+        self.hand_after(None, hand)
     }
 
-    fn write(&self, mut sink: Sink<'_>) -> Result<Report, Error> {
-        let mut plan = self.plan()?;
+    /// Like [`hand`](Self::hand), after other passes of the job over the same inputs.
+    pub(super) fn hand_after<'h>(
+        &self,
+        seen: Option<Seen>,
+        hand: &'h mut Hand<'h>,
+    ) -> Result<Report, Error> {
+        let mut nowhere = io::sink();
+        let sink = Sink::new(&mut nowhere, self.options.separator);
+        self.write(sink.with_style(RowStyle::Handed(hand)), seen)
+    }
+
+    fn write(&self, mut sink: Sink<'_>, seen: Option<Seen>) -> Result<Report, Error> {
+        let (mut plan, progress) = (self.plan()?, &self.options.progress);
+        let mut passes = Passes::new(self.inputs);
         if plan.strategy == Strategy::Merge {
-            self.options.progress.expect(plan.bytes_read);
+            let before = progress.done();
+            progress.expect(plan.bytes_read);
             let disk = Disk::new(&self.options.tmp);
             if let Some(mut report) = Merge::new(self).run(&disk, &mut sink)? {
                 sink.finish(&mut report)?;
                 return Ok(report);
             }
+            let read = progress.done() - before;
+            progress.give_up(plan.bytes_read - read);
+            passes.report.bytes_read = read;
+            passes.report.disk(&disk);
             plan = self.plan_unsorted()?;
         }
         // An exact answer does not depend on the hash. An inexact one does, and must be the same for the same inputs.
-        let hasher = match plan.strategy {
-            Strategy::OnePass => LineHasher::repeatable(),
-            _ => LineHasher::random(),
+        let hasher = match seen {
+            Some((hasher, tallies)) => {
+                passes.expect(tallies);
+                hasher
+            }
+            None if plan.strategy == Strategy::OnePass => LineHasher::repeatable(),
+            None => LineHasher::random(),
         };
         let scanner = self.scanner(hasher)?;
         scanner.check_headers(self.inputs)?;
-        self.options.progress.expect(plan.bytes_read);
+        progress.expect(plan.bytes_read);
         let mut run = Run {
             inputs: self.inputs,
+            rule: self.rule.planned(&plan),
             from: self.from(),
             places: Places::new(self.inputs),
             disk: Disk::new(&self.options.tmp),
-            passes: Passes::new(self.inputs),
-            keyed: self.wanted != Selection::Mark,
+            passes,
             scanner,
         };
         if plan.strategy == Strategy::OnePass {
-            one_pass::run(&mut run, &plan, self.wanted, &mut sink)?;
+            one_pass::run(&mut run, &plan, &mut sink)?;
         } else {
-            run.exact(&plan, self.wanted.rule(&plan, self.inputs.len()), &mut sink)?;
+            run.exact(&plan, &mut sink)?;
         }
         let mut report = run.passes.finish(self.inputs, &run.disk);
         sink.finish(&mut report)?;

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use umbel::{Kind, Plan};
 
+use super::SetOperation;
 use super::build::Doubt;
 use super::merge::Merge;
-use super::{Distinct, Keep, Selection, SetOperation};
+use super::rule::Need;
 use crate::budget::Budget;
 use crate::input::{estimate_lines, lengths};
 use crate::sample::Sample;
@@ -53,6 +54,8 @@ pub struct SetPlan {
     pub product: u64,
     /// The smallest of the inputs that must have a line, except the first one.
     pub(super) smallest: usize,
+    /// The part of the bytes read that another operation of the job reads.
+    pub(super) later: u64,
 }
 
 /// The strategies to find the lines.
@@ -135,6 +138,7 @@ impl SetOperation<'_> {
             product: 0,
             lines,
             smallest,
+            later: 0,
         })
     }
 
@@ -145,16 +149,14 @@ impl SetOperation<'_> {
     }
 
     fn plan_from(&self, plan: SetPlan) -> Result<SetPlan, Error> {
-        match (self.fpp, self.wanted) {
-            (Some(fpp), _) => self.plan_one_pass(plan, fpp),
-            (None, Selection::Common { .. }) => {
-                let smallest = plan.smallest..plan.smallest + 1;
-                self.plan_look_up(plan, smallest, None)
+        let rule = self.rule;
+        match self.fpp {
+            Some(fpp) => self.plan_one_pass(plan, fpp),
+            None if rule.is_look_up() => {
+                let gathered = rule.gathered(&plan, self.inputs.len());
+                self.plan_look_up(plan, gathered, None)
             }
-            (None, Selection::Except { every: true } | Selection::Mark) => {
-                self.plan_look_up(plan, self.from()..self.inputs.len(), None)
-            }
-            (None, _) => self.plan_others(plan),
+            None => self.plan_others(plan),
         }
     }
 
@@ -164,33 +166,21 @@ impl SetOperation<'_> {
         Plan::for_keys(Kind::Blocked, 1, fpp)?;
         // Estimates are usually within a few percent; a filter that turns out too small is rebuilt, or another follows.
         let size = |lines: u64, rate| Plan::for_keys(Kind::Blocked, lines + lines / 16 + 16, rate);
-        let (lines, count) = (&plan.lines, self.inputs.len() as f64);
+        let lines = &plan.lines;
         let all = lines.iter().sum::<u64>();
         // The approximate number of lines that may be written; the share of the rate for lines left out as repeats;
         // the others' filters.
-        let (written, share, others) = match self.wanted {
-            Selection::Distinct(_) | Selection::Rows | Selection::Holders(_) => {
-                (all, fpp, Vec::new())
-            }
-            Selection::Except { .. } | Selection::Mark if self.inputs.len() < 2 => {
-                (all, fpp, Vec::new())
-            }
-            Selection::Except { .. } | Selection::Mark => {
-                let first = lines[0];
-                (first, fpp / 2.0, vec![size(all - first, fpp / 2.0)?])
-            }
-            Selection::Common { .. } | Selection::Several(_) => {
-                let others = &lines[1..];
+        let (written, share, others) = match self.rule.need(lines.len()) {
+            Need::Nothing => (all, fpp, Vec::new()),
+            Need::Absence => (lines[0], fpp / 2.0, vec![size(all - lines[0], fpp / 2.0)?]),
+            Need::AtLeast(least) => {
                 // In all inputs: the filter of one that lacks the line must err. In some: any of the others may.
-                let (most, rate) = match self.wanted {
-                    Selection::Several(at_least) => {
-                        (all / at_least as u64, fpp / 2.0 / (count - 1.0))
-                    }
-                    _ => (lines.iter().copied().min().unwrap_or(0), fpp / 2.0),
+                let (most, rate) = match least == lines.len() {
+                    true => (lines.iter().copied().min().unwrap_or(0), fpp / 2.0),
+                    false => (all / least as u64, fpp / 2.0 / (lines.len() - 1) as f64),
                 };
-                let others =
-                    others.iter().map(|&lines| size(lines, rate)).collect::<Result<_, _>>()?;
-                (most, fpp / 2.0, others)
+                let others = lines[1..].iter().map(|&lines| size(lines, rate));
+                (most, fpp / 2.0, others.collect::<Result<_, _>>()?)
             }
         };
         let seen = size(written, share * FIRST)?;
@@ -210,16 +200,7 @@ impl SetOperation<'_> {
         if from_bytes + other_bytes <= SMALL.min(budget.table(0) / 2) {
             return Ok(plan);
         }
-        let (once, counted) = match self.wanted {
-            Selection::Distinct(Distinct { at_least, keep, counted, ranked }) => {
-                let last = keep == Keep::Last;
-                (at_least < 2 || last, counted || ranked.is_some() || last)
-            }
-            Selection::Several(_) => (false, false),
-            Selection::Holders(at_least) => (at_least < 2, true),
-            Selection::Rows => (true, true),
-            Selection::Except { .. } | Selection::Common { .. } | Selection::Mark => (true, false),
-        };
+        let (once, counted) = (self.rule.once(), self.rule.counted.is_some());
         // The filter of all lines stays in memory while others are excluded.
         let alone = self.from() == self.inputs.len();
         let room = if alone { budget.filters() } else { budget.rest / 2 };

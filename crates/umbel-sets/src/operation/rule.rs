@@ -1,17 +1,22 @@
 //! Which lines an operation selects, and which part of them it writes.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use super::counts::{Counted, Counts};
 use super::marks::Marks;
+use super::plan::SetPlan;
+use super::{Distinct, Keep};
 use crate::Error;
 use crate::records::Record;
 use crate::spill::{Disk, Merged, Runs, Selected};
 use crate::table::{Cursor, Table};
 
-/// Which lines of the first inputs are selected.
-#[derive(Clone, Copy, Debug)]
+/// Which lines an operation selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
+    /// Whose lines may be selected: the first input's, or all inputs'.
+    pub(super) whose: Whose,
     /// The minimum number of occurrences, or of inputs that have the line.
     pub(super) at_least: u64,
     /// What is counted, if anything.
@@ -19,8 +24,26 @@ pub(super) struct Rule {
     pub(super) others: Others,
     /// Every record with a selected key is written, not only the first or last one of each key.
     pub(super) every: bool,
-    /// Results hold rows. Otherwise they hold places only, and one more pass writes the rows.
+    /// Results hold rows. Otherwise they hold places only, and one more pass writes the rows. Set by
+    /// [`planned`](Self::planned).
     pub(super) rows: bool,
+}
+
+/// What filters of the other inputs must say of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// There are none that matter.
+    Nothing,
+    /// None of them has it.
+    Absence,
+    /// So many inputs have it, counting its own.
+    AtLeast(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    First,
+    All,
 }
 
 /// The join with the other inputs.
@@ -35,6 +58,78 @@ pub(super) enum Others {
 }
 
 impl Rule {
+    /// Each different line of all inputs, once.
+    pub(super) const DISTINCT: Self = Self {
+        whose: Whose::All,
+        at_least: 1,
+        counted: None,
+        others: Others::Anti,
+        every: false,
+        rows: false,
+    };
+
+    /// Each different line of all inputs whose count is at least this.
+    pub(super) const fn counting(counted: Counted, at_least: u64) -> Self {
+        Self { at_least, counted: Some(counted), ..Self::DISTINCT }
+    }
+
+    /// Lines of the first input that the others decide: each different one, or every occurrence.
+    pub(super) const fn of_first(others: Others, every: bool) -> Self {
+        Self { whose: Whose::First, others, every, ..Self::DISTINCT }
+    }
+
+    /// Which of the lines with the same key are selected, and whether they are counted.
+    pub(super) fn of_distinct(distinct: Distinct) -> Self {
+        let Distinct { at_least, keep, counted, ranked } = distinct;
+        let counts = at_least > 1 || counted || ranked.is_some();
+        let counted = match keep {
+            Keep::Last => Some(Counted::Last),
+            Keep::First => counts.then_some(Counted::Lines),
+        };
+        Self { at_least, counted, ..Self::DISTINCT }
+    }
+
+    /// The number of inputs, from the first on, whose lines may be selected.
+    pub(super) fn inputs(self, all: usize) -> usize {
+        match self.whose {
+            Whose::First => all.min(1),
+            Whose::All => all,
+        }
+    }
+
+    /// The same, with what results hold. Many rows would go through temporary files at every level; one more pass over
+    /// the inputs is cheaper.
+    pub(super) fn planned(self, plan: &SetPlan) -> Self {
+        let few = self.at_least > 1 || matches!(self.others, Others::Semi(_));
+        let few = few || (plan.seen.is_none() && plan.bytes_spilled == 0);
+        // A last line is not in the table.
+        let rows = (few && self.counted != Some(Counted::Last)) || self.every;
+        Self { rows, ..self }
+    }
+
+    /// The inputs whose keys are gathered, if these decide.
+    pub(super) fn gathered(self, plan: &SetPlan, inputs: usize) -> Range<usize> {
+        match self.others {
+            Others::Semi(_) => plan.smallest..plan.smallest + 1,
+            Others::Anti | Others::Mark => self.inputs(inputs)..inputs,
+        }
+    }
+
+    /// What filters of the other inputs, of which there are so many in all, must say of a line if they alone decide.
+    pub(super) fn need(self, inputs: usize) -> Need {
+        match (self.others, self.counted) {
+            (Others::Semi(_), _) => Need::AtLeast(inputs),
+            (_, Some(Counted::Inputs)) => Need::AtLeast(self.at_least as usize),
+            _ if self.inputs(inputs) < inputs => Need::Absence,
+            _ => Need::Nothing,
+        }
+    }
+
+    /// Whether a single occurrence may be enough.
+    pub(super) fn once(self) -> bool {
+        self.at_least < 2 || self.counted == Some(Counted::Last)
+    }
+
     /// Bytes left for a table if counts of its lines use part of `share`.
     pub(super) fn table(self, share: u64) -> u64 {
         self.counted.map_or(share, |counted| Counts::table(counted, share))

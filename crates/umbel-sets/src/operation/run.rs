@@ -31,48 +31,39 @@ use crate::table::Table;
 /// A running operation.
 pub(super) struct Run<'a> {
     pub(super) inputs: &'a [Input],
+    pub(super) rule: Rule,
+    /// The number of inputs, from the first on, whose lines may be written.
     pub(super) from: usize,
     pub(super) scanner: Scanner<'a>,
     pub(super) places: Places,
     pub(super) disk: Disk<'a>,
     pub(super) passes: Passes,
-    /// Whether there must be records with keys.
-    pub(super) keyed: bool,
 }
 
 impl Run<'_> {
     /// Records a finished pass; refuses inputs without any key.
     pub(super) fn seen(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
         self.passes.seen(self.inputs, range, tallies)?;
-        match self.keyed {
-            true => self.scanner.check_keyed(self.inputs, self.passes.tallies()),
-            false => Ok(()),
+        match self.rule.others {
+            // These are part of a job's lines, so all of them may lack keys.
+            Others::Mark => Ok(()),
+            _ => self.scanner.check_keyed(self.inputs, self.passes.tallies()),
         }
     }
 
-    pub(super) fn exact(
-        &mut self,
-        plan: &SetPlan,
-        rule: Rule,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), Error> {
-        let (seen, doubt) = self.build(plan, rule)?;
-        let probed = self.probe(plan, seen, doubt, rule)?;
+    pub(super) fn exact(&mut self, plan: &SetPlan, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let (seen, doubt) = self.build(plan)?;
+        let probed = self.probe(plan, seen, doubt)?;
         sink.header(self.scanner.header(self.inputs)?.as_deref())?;
-        if rule.is_look_up() {
-            self.look_up(probed, rule, sink)
-        } else {
-            self.anti_join(probed, rule, sink)
+        match self.rule.is_look_up() {
+            true => self.look_up(probed, sink),
+            false => self.anti_join(probed, sink),
         }
     }
 
     /// Step 1. Returns the filter of all lines, if other inputs probe it, and the filter of doubtful ones, if it is filled now.
-    fn build(
-        &mut self,
-        plan: &SetPlan,
-        rule: Rule,
-    ) -> Result<(Option<Blocked>, Option<Doubt>), Error> {
-        let budget = self.scanner.budget;
+    fn build(&mut self, plan: &SetPlan) -> Result<(Option<Blocked>, Option<Doubt>), Error> {
+        let (budget, rule) = (self.scanner.budget, self.rule);
         let Some(size) = &plan.seen else { return Ok((None, None)) };
         let mut seen = of_hashes(size)?;
         let room = |filters: u64| (budget.rest - filters).max(budget.long_line());
@@ -101,9 +92,8 @@ impl Run<'_> {
         plan: &SetPlan,
         seen: Option<Blocked>,
         doubt: Option<Doubt>,
-        rule: Rule,
     ) -> Result<Probed, Error> {
-        let budget = self.scanner.budget;
+        let (budget, rule) = (self.scanner.budget, self.rule);
         let filters = seen.as_ref().map_or(0, |seen| seen.plan().bytes())
             + doubt.as_ref().map_or(0, |doubt| doubt.filter.plan().bytes());
         let share = rule.table(budget.table(filters));
@@ -112,10 +102,7 @@ impl Run<'_> {
         let keys = Gathering::new(share, budget.threads, expected, several)?;
         let doubt = doubt.map(Mutex::new);
         let spilled = Later::default();
-        let range = match rule.others {
-            Others::Semi(_) => plan.smallest..plan.smallest + 1,
-            Others::Anti | Others::Mark => self.from..self.inputs.len(),
-        };
+        let range = rule.gathered(plan, self.inputs.len());
         let probe = Probe {
             filter: seen.as_ref(),
             keys: &keys,
@@ -175,12 +162,12 @@ impl Run<'_> {
     }
 
     /// Steps 3 and 4 of distinct lines and of an anti-join.
-    fn anti_join(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let Probed { doubt, keys, spilled } = probed;
+    fn anti_join(&mut self, probed: Probed, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let (Probed { doubt, keys, spilled }, rule) = (probed, self.rule);
         let gathered = keys.len();
         // Nothing is written at first sight.
         let later = rule.counted.is_some() || !sink.is_plain();
-        let decided = self.decide(doubt.as_ref(), keys, rule, spilled.len(), sink)?;
+        let decided = self.decide(doubt.as_ref(), keys, spilled.len(), sink)?;
         let Decided { table, counts, rest, undecided } = decided;
         self.passes.report.distinct = gathered + table.len();
         if rest.is_none() && !later {
@@ -197,11 +184,11 @@ impl Run<'_> {
                     rule.append(&table, counts.as_ref(), None, &self.disk, &mut runs, memory)?;
                 }
                 drop((table, counts));
-                self.settle(rest.unwrap_or_default(), spilled, doubt.as_ref(), rule, runs)?
+                self.settle(rest.unwrap_or_default(), spilled, doubt.as_ref(), runs)?
             }
         };
         if !rule.rows {
-            return self.write_by_place(doubt.as_ref(), from, rule, &mut results, sink);
+            return self.write_by_place(doubt.as_ref(), from, &mut results, sink);
         }
         self.write_results(&mut results, sink)
     }
@@ -211,11 +198,10 @@ impl Run<'_> {
         &mut self,
         doubt: Option<&Blocked>,
         keys: KeySet,
-        rule: Rule,
         spilled: usize,
         sink: &mut Sink<'_>,
     ) -> Result<Decided, Error> {
-        let budget = self.scanner.budget;
+        let (budget, rule) = (self.scanner.budget, self.rule);
         let layout = if rule.rows { self.scanner.layout() } else { Layout::Lines };
         let share = rule.table(budget.table(doubt.map_or(0, |doubt| doubt.plan().bytes())));
         let mut table = Table::new(share.saturating_sub(keys.bytes()), layout)?;
@@ -255,8 +241,8 @@ impl Run<'_> {
     }
 
     /// Steps 3 and 4 where the keys of the other inputs alone decide.
-    fn look_up(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let Probed { doubt, keys, spilled } = probed;
+    fn look_up(&mut self, probed: Probed, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let (Probed { doubt, keys, spilled }, rule) = (probed, self.rule);
         let rest = self.partitions(spilled.len(), self.scanner.layout())?;
         let mut runs = Runs::new(1 << 18);
         let look_up = LookUp {
@@ -276,8 +262,7 @@ impl Run<'_> {
         let Some(rest) = rest else { return Ok(()) };
         runs.end();
         drop(keys);
-        let mut results =
-            self.settle(rest.finish(&self.disk)?, spilled, doubt.as_ref(), rule, runs)?;
+        let mut results = self.settle(rest.finish(&self.disk)?, spilled, doubt.as_ref(), runs)?;
         self.write_results(&mut results, sink)
     }
 
@@ -287,13 +272,12 @@ impl Run<'_> {
         lines: Vec<Spill>,
         others: Vec<Vec<Spill>>,
         doubt: Option<&Blocked>,
-        rule: Rule,
         mut runs: Runs,
     ) -> Result<Results, Error> {
         let Scanner { budget, hasher, progress, .. } = &self.scanner;
         let memory = budget.rest - doubt.map_or(0, |doubt| doubt.plan().bytes());
         let (disk, places) = (&self.disk, &self.places);
-        let (budget, progress) = (*budget, *progress);
+        let (budget, progress, rule) = (*budget, *progress, self.rule);
         let settle = Settle { disk, hasher, budget, places, rule, progress, memory };
         self.passes.report.distinct += settle.run(Part::all(lines, others, 0), &mut runs)?;
         Ok(Results::Runs(runs.merge(&self.disk, memory / 4)?))
@@ -313,11 +297,10 @@ impl Run<'_> {
         &mut self,
         doubt: Option<&Blocked>,
         from: u64,
-        rule: Rule,
         results: &mut Results,
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
-        let budget = self.scanner.budget;
+        let (budget, rule) = (self.scanner.budget, self.rule);
         let output = Mutex::new(write::ResultWriter::new(results, sink, &self.disk)?);
         let write = Write {
             doubt,

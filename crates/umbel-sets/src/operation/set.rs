@@ -1,6 +1,8 @@
 //! A set operation and its settings.
 
-use super::{Distinct, Selection, Top};
+use super::counts::Counted;
+use super::rule::{Others, Rule, Whose};
+use super::{Distinct, Top};
 use crate::budget::Budget;
 use crate::hash::LineHasher;
 use crate::input::Input;
@@ -14,7 +16,11 @@ const ORDERING: u64 = 4;
 #[derive(Debug)]
 pub struct SetOperation<'a> {
     pub(super) inputs: &'a [Input],
-    pub(super) wanted: Selection,
+    pub(super) rule: Rule,
+    /// Whether the count of its key is written with each line.
+    pub(super) counted: bool,
+    /// The most frequent lines first, and how many of them.
+    pub(super) ranked: Option<Top>,
     pub(super) fpp: Option<f64>,
     pub(super) budget: Budget,
     pub(super) options: &'a Options,
@@ -24,12 +30,21 @@ pub struct SetOperation<'a> {
 impl<'a> SetOperation<'a> {
     pub(super) fn new(
         inputs: &'a [Input],
-        wanted: Selection,
+        rule: Rule,
         options: &'a Options,
     ) -> Result<Self, Error> {
         let budget = Budget::new(options.memory, options.threads)?;
-        let operation = Self { inputs, wanted, fpp: None, budget, options, sorted: false };
-        Ok(if operation.ranked().is_some() { operation.in_order() } else { operation })
+        Ok(Self::within(budget, inputs, rule, options))
+    }
+
+    pub(super) fn within(
+        budget: Budget,
+        inputs: &'a [Input],
+        rule: Rule,
+        options: &'a Options,
+    ) -> Self {
+        let (counted, ranked, fpp, sorted) = (false, None, None, false);
+        Self { inputs, rule, counted, ranked, fpp, budget, options, sorted }
     }
 
     /// Sets memory aside to order the results in.
@@ -52,7 +67,10 @@ impl<'a> SetOperation<'a> {
         distinct: Distinct,
         options: &'a Options,
     ) -> Result<Self, Error> {
-        Self::new(inputs, Selection::Distinct(distinct), options)
+        let Distinct { counted, ranked, .. } = distinct;
+        let operation = Self::new(inputs, Rule::of_distinct(distinct), options)?;
+        let operation = Self { counted, ranked, ..operation };
+        Ok(if ranked.is_some() { operation.in_order() } else { operation })
     }
 
     /// Selects each different line that at least `at_least` of `inputs` have.
@@ -69,12 +87,12 @@ impl<'a> SetOperation<'a> {
         if at_least > 1 && inputs.len() > usize::from(u16::MAX) {
             return Err(Error::Inputs { inputs: inputs.len() });
         }
-        let wanted = match at_least {
-            1 => Selection::Distinct(Distinct::default()),
-            all if all == inputs.len() => Selection::Common { every: false },
-            some => Selection::Several(some),
+        let rule = match at_least {
+            1 => Rule::DISTINCT,
+            all if all == inputs.len() => Rule::of_first(Others::Semi(all as u64 - 1), false),
+            some => Rule::counting(Counted::Inputs, some as u64),
         };
-        Self::new(inputs, wanted, options)
+        Self::new(inputs, rule, options)
     }
 
     /// Selects each different line of the first input that is in none of the others.
@@ -82,7 +100,7 @@ impl<'a> SetOperation<'a> {
     /// # Errors
     /// [`Error::Memory`] for a cap too low for the threads.
     pub fn except(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
-        Self::new(inputs, Selection::Except { every: false }, options)
+        Self::new(inputs, Rule::of_first(Others::Anti, false), options)
     }
 
     /// Selects every line of the first of two or more inputs whose key all others have, or with
@@ -90,12 +108,8 @@ impl<'a> SetOperation<'a> {
     /// unchanged.
     #[must_use]
     pub fn every(self) -> Self {
-        let wanted = match self.wanted {
-            Selection::Except { .. } => Selection::Except { every: true },
-            Selection::Common { .. } => Selection::Common { every: true },
-            wanted => wanted,
-        };
-        Self { wanted, ..self }
+        let every = self.rule.whose == Whose::First;
+        Self { rule: Rule { every, ..self.rule }, ..self }
     }
 
     /// Uses filters alone and reads every input once. A line is wrongly left out or, if other inputs matter, wrongly
@@ -120,23 +134,20 @@ impl<'a> SetOperation<'a> {
 
     /// The number of inputs, from the first on, whose lines may be written.
     pub(super) fn from(&self) -> usize {
-        self.wanted.from(self.inputs.len())
+        self.rule.inputs(self.inputs.len())
     }
 
     pub(super) fn scanner(&self, hasher: impl Into<LineHasher>) -> Result<Scanner<'a>, Error> {
         let scanner = Scanner::within(self.budget, self.options, hasher)?;
-        Ok(if self.wanted == Selection::Rows { scanner.comparing_rows() } else { scanner })
+        Ok(if self.rule.counted == Some(Counted::Sides) {
+            scanner.comparing_rows()
+        } else {
+            scanner
+        })
     }
 
     pub(super) fn header(&self) -> Result<Option<Vec<u8>>, Error> {
         self.scanner(LineHasher::random())?.header(self.inputs)
-    }
-
-    pub(super) fn ranked(&self) -> Option<Top> {
-        match self.wanted {
-            Selection::Distinct(Distinct { ranked, .. }) => ranked,
-            _ => None,
-        }
     }
 }
 

@@ -448,6 +448,24 @@ fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
     }
 }
 
+/// Samples do not show that the last line is out of order.
+#[test]
+fn a_merge_that_is_given_up_is_reported_and_no_longer_expected() {
+    let (dir, options) = workplace(b'\n');
+    let mut lines: Vec<u8> =
+        (0..1_200_000).flat_map(|i| format!("{i:014}\n").into_bytes()).collect();
+    lines.extend_from_slice(b"0\n");
+    let inputs = write(dir.path(), &[lines]);
+    let job = SetOperation::distinct(&inputs, Distinct::default(), &options).unwrap();
+    assert_eq!(job.plan().unwrap().strategy, Strategy::Merge);
+    let planned = job.plan_unsorted().unwrap().bytes_read;
+    let (_, report) = run(&job);
+    assert_eq!(report.found, 1_200_001);
+    let (done, total) = (options.progress.done(), options.progress.total());
+    assert_eq!([report.bytes_read, total], [done; 2]);
+    assert!(planned < done && done < planned + inputs[0].length(), "{planned} {done}");
+}
+
 #[test]
 fn the_report_counts_what_was_compared_and_spilled() {
     let (dir, options) = workplace(b'\n');

@@ -7,9 +7,11 @@ pub mod changes;
 
 use std::io;
 
+use super::counts::Counted;
 use super::counts::{EVEN, UNEVEN};
+use super::rule::{Others, Rule};
 use super::sorting::Sorting;
-use super::{Selection, SetOperation, SetPlan};
+use super::{SetOperation, SetPlan};
 use crate::hash::LineHasher;
 use crate::input::{Input, SpoolWriter};
 use crate::report::{Changes, Report};
@@ -61,7 +63,7 @@ impl<'a> Diff<'a> {
     }
 
     fn rows(&self) -> Result<SetOperation<'a>, Error> {
-        SetOperation::new(self.inputs, Selection::Rows, self.options)
+        SetOperation::new(self.inputs, Rule::counting(Counted::Sides, 1), self.options)
     }
 
     /// Plans the comparison.
@@ -176,7 +178,7 @@ impl<'a> Diff<'a> {
     where
         'a: 'i,
     {
-        let part = SetOperation::new(inputs, Selection::Mark, self.options)?;
+        let part = SetOperation::new(inputs, Rule::of_first(Others::Mark, true), self.options)?;
         Ok(if self.paired { part.in_order() } else { part })
     }
 }

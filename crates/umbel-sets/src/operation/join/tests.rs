@@ -213,6 +213,23 @@ fn any_plan_gives_the_answer_or_is_refused() {
 }
 
 /// For tables without a header whose key is the first column.
+/// Rows of the right file alone are found by another operation, which reads both files again.
+#[test]
+fn every_pass_is_planned_and_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = tsv(dir.path());
+    let [left, right] = [("left", "1\ta\n2\tb\n"), ("right", "2\tc\n3\td\n")];
+    let inputs = [left, right].map(|(name, rows)| input(dir.path(), name, rows.as_bytes()));
+    for (unpaired, passes) in [(Unpaired::None, 2), (Unpaired::Left, 2), (Unpaired::Both, 4)] {
+        let join = Join::new(&inputs, &options).unwrap().with_unpaired(unpaired);
+        let (plan, before) = (join.plan().unwrap(), options.progress.total());
+        let report = join.run(&mut Vec::new()).unwrap();
+        assert_eq!([plan.passes, report.passes], [passes; 2]);
+        let expected = options.progress.total() - before;
+        assert_eq!([plan.bytes_read, report.bytes_read, expected], [8 * u64::from(passes); 3]);
+    }
+}
+
 fn tsv(dir: &Path) -> Options {
     let key = vec!["1".to_owned()];
     Options { records: Records::Tsv { header: false, key }, ..options(dir, b'\n') }
