@@ -238,7 +238,6 @@ const RARE: &[&str] = &[
     "format",
     "key_type",
     "list",
-    "min",
     "names",
     "newer_than",
     "param",

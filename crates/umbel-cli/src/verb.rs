@@ -25,7 +25,13 @@ impl Verb {
 
     /// The verb with its options and their help.
     pub(crate) fn define(&self) -> Command {
-        let command = (self.define)(Command::new(self.name));
+        let mut command = (self.define)(Command::new(self.name));
+        let options: Vec<_> =
+            command.get_arguments().map(|option| option.get_id().clone()).collect();
+        for option in options {
+            let others = umbel_sets::excludes(self.name, option.as_str());
+            command = command.mut_arg(option, |option| option.conflicts_with_all(others));
+        }
         self.other.map_or(command.clone(), |other| command.alias(other))
     }
 

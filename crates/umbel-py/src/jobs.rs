@@ -150,7 +150,7 @@ impl Job {
 #[pyfunction]
 #[pyo3(name = "_job", signature = (
     verb, inputs, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=Vec::new(), header=true,
-    others=Vec::new(), null=false, recursive=false, all=false, at_least=None, fpp=None, keep="first", counted=false, top=None, by_count=false, ignore_case=false,
+    others=Vec::new(), null=false, recursive=false, all=false, repeated=false, at_least=None, fpp=None, keep="first", counted=false, top=None, by_count=false, ignore_case=false,
     trim=false, crlf=false, normalize=Vec::new(), missing="error", bad="error", progress=None, added=None, removed=None, kept=None,
     ignored=Vec::new(), how="inner", first=false, unique=false, prefix=None
 ))]
@@ -171,6 +171,7 @@ pub(crate) fn job<'py>(
     null: bool,
     recursive: bool,
     all: bool,
+    repeated: bool,
     at_least: Option<usize>,
     fpp: Option<f64>,
     keep: &str,
@@ -226,6 +227,21 @@ pub(crate) fn job<'py>(
     if fpp.is_some_and(|fpp| !(fpp > 0.0 && fpp < 1.0)) {
         return Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"));
     }
+    check_together(
+        verb,
+        &[
+            ("all", all),
+            ("repeated", repeated),
+            ("at_least", at_least.is_some()),
+            ("keep", keep != "first"),
+            ("count", counted),
+            ("by_count", by_count),
+            ("top", top.is_some()),
+            ("fpp", fpp.is_some()),
+            ("first", first),
+            ("unique", unique),
+        ],
+    )?;
     let job = match verb {
         "common" => Job::Common { at_least, all, fpp },
         "except" => Job::Except { all, fpp },
@@ -241,17 +257,13 @@ pub(crate) fn job<'py>(
                 (false, false) => Partners::All,
                 (true, false) => Partners::First,
                 (false, true) => Partners::Unique,
-                (true, true) => {
-                    return Err(PyValueError::new_err(
-                        "first takes one partner of several, and unique refuses several; omit one of them",
-                    ));
-                }
+                (true, true) => unreachable!("they exclude each other"),
             },
             prefix,
         },
         _ => Job::Dedup {
             distinct: Distinct {
-                at_least: at_least.unwrap_or(1) as u64,
+                at_least: at_least.unwrap_or(if repeated { 2 } else { 1 }) as u64,
                 keep: match keep {
                     "first" => Keep::First,
                     "last" => Keep::Last,
@@ -311,6 +323,19 @@ pub(crate) fn job<'py>(
             Lines::new(file, separator, in_quotes, is_empty, told.unbind()).into_bound_py_any(py)
         }
     }
+}
+
+/// Refuses options that exclude each other.
+fn check_together(verb: &str, options: &[(&str, bool)]) -> PyResult<()> {
+    let given = || options.iter().filter(|(_, given)| *given).map(|(name, _)| *name);
+    for option in given() {
+        let excluded = umbel_sets::excludes(verb, option);
+        if let Some(other) = given().find(|other| excluded.contains(other)) {
+            let text = format!("{option} cannot be used with {other}; omit one of them");
+            return Err(PyValueError::new_err(text));
+        }
+    }
+    Ok(())
 }
 
 /// The options of a job on lines: 1 GiB and all processors unless others are given.

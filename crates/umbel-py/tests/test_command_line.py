@@ -1,5 +1,6 @@
 """Filters of the command line in Python, and the other way round."""
 
+import itertools
 import os
 import re
 import subprocess
@@ -122,3 +123,32 @@ def test_formats(tmp_path):
         passed = [key for key, found in zip(PROBES, opened.contains_many(PROBES)) if found]
         asked = run("query", "--format", name, theirs, input=lines(PROBES)).decode().splitlines()
         assert asked == passed
+
+
+OPTIONS = {
+    "common": {"all": True, "at_least": 1, "fpp": 0.1},
+    "except": {"all": True, "fpp": 0.1},
+    "dedup": {"repeated": True, "at_least": 2, "keep": "last", "count": True, "by_count": True, "top": 1, "fpp": 0.1},
+    "join": {"first": True, "unique": True},
+}
+
+
+@pytest.mark.parametrize(("verb", "pair"), [(verb, pair) for verb in OPTIONS for pair in itertools.combinations(OPTIONS[verb], 2)])
+def test_both_refuse_the_same_options_together(tmp_path, verb, pair):
+    lines = tmp_path / "lines"
+    lines.write_bytes(b"a 1\n")
+    given = {name: OPTIONS[verb][name] for name in pair}
+    words = [f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}") for name, value in given.items()]
+    command, inputs = [PROGRAM, verb, *words], [lines] if verb == "dedup" else [lines, lines]
+    if verb == "join":
+        given.update(on="1", records="fields")
+        command += ["--fields", "--key=1"]
+    told = subprocess.run([*command, *inputs], capture_output=True, text=True, check=False)
+    try:
+        list(getattr(umbel, "except_" if verb == "except" else verb)(*inputs, **given))
+        refused = ""
+    except ValueError as error:
+        refused = str(error)
+    both = "cannot be used with" in refused
+    assert both == ("cannot be used with" in told.stderr), (refused, told.stderr)
+    assert told.returncode in ((2,) if both else (0, 1)), told.stderr

@@ -177,7 +177,6 @@ def test_options_that_do_not_go_together(tmp_path):
         (lambda: umbel.dedup(["a"], repeated=True, at_least=3), "repeated .* at_least"),
         (lambda: umbel.common(["a"], ["a"], all=True, fpp=0.1), "all .* fpp"),
         (lambda: umbel.common(["a"], ["a"], all=True, at_least=1), "all .* at_least"),
-        (lambda: umbel.common(["a"], ["a"], at_least=1, fpp=0.1), "at_least .* fpp"),
         (lambda: umbel.except_(["a"], ["a"], all=True, fpp=0.1), "all .* fpp"),
         (lambda: umbel.dedup(["a"], at_least=0), "at_least: expected a whole number of at least 1"),
         (lambda: umbel.dedup(["a"], top=0), "top: expected a whole number of at least 1"),

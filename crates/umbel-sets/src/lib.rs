@@ -115,7 +115,7 @@ pub use input::{Input, Spool, SpoolWriter};
 pub use keys::{KeyBatch, keys, keys_stream};
 pub use operation::{
     Change, Diff, Distinct, Holders, Join, Keep, Labels, Partners, SetOperation, SetPlan, Strategy,
-    Top, Unpaired, changes,
+    Top, Unpaired, changes, excludes,
 };
 pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_of};
 pub use report::{Changes, ErrorBound, Joined, Progress, Report};

@@ -52,7 +52,7 @@ pub(crate) struct PrintArgs {
     /// Print the result in the order of the bytes compared, or with --key of the keys', field by field, as LC_ALL=C sort does [default: as read]
     ///
     /// What is ignored does not order: with --ignore-case a is before B, and rows of CSV are in the order of their values.
-    #[arg(long, conflicts_with = "fpp")]
+    #[arg(long)]
     pub(crate) sort: bool,
 }
 

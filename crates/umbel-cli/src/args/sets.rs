@@ -43,7 +43,7 @@ pub(crate) struct CommonArgs {
     #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Print every record of the first file whose key all others have, repeats included (semi-join)
-    #[arg(long, conflicts_with_all = ["at_least", "fpp"])]
+    #[arg(long)]
     pub(crate) all: bool,
     /// Print the lines that at least T of the files have, in order of first appearance [default: all; 1 with --which]
     #[arg(long, value_name = "T", value_parser = umbel_numbers::number::<usize>(0..=u64::MAX))]
@@ -53,10 +53,9 @@ pub(crate) struct CommonArgs {
     /// With --csv, a column named files; with --jsonl, {"files":[1,3],"record":…}. Lines that only one file has are
     /// printed too, unless --at-least says otherwise.
     #[arg(long, value_name = "LABELS", num_args = 0..=1, require_equals = true, default_missing_value = "numbers")]
-    #[arg(conflicts_with_all = ["all", "fpp"])]
     pub(crate) which: Option<Labelled>,
     /// Print the lines that these files have and no others, e.g. 1,3 for the first and the third
-    #[arg(long, value_name = "FILES", value_delimiter = ',', conflicts_with_all = ["all", "at_least", "fpp"])]
+    #[arg(long, value_name = "FILES", value_delimiter = ',')]
     #[arg(value_parser = umbel_numbers::number::<usize>(1..=u64::MAX))]
     pub(crate) only: Vec<usize>,
     /// Allow this error rate, to read each file only once: half of it for extra lines, half for missing ones
@@ -84,7 +83,7 @@ pub(crate) struct ExceptArgs {
     #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Print every record of the first file whose key no other file has, repeats included (anti-join)
-    #[arg(long, conflicts_with = "fpp")]
+    #[arg(long)]
     pub(crate) all: bool,
     /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out
     #[arg(long, value_name = "P")]
@@ -114,13 +113,13 @@ pub(crate) struct JoinVerbArgs {
     #[arg(long)]
     pub(crate) left: bool,
     /// Print rows without a partner of both files; those of RIGHT at the end
-    #[arg(long, conflicts_with = "left")]
+    #[arg(long)]
     pub(crate) full: bool,
     /// Use only the first partner of a row
     #[arg(long)]
     pub(crate) first: bool,
     /// Stop if a row has several partners
-    #[arg(long, conflicts_with = "first")]
+    #[arg(long)]
     pub(crate) unique: bool,
     /// Put TEXT in front of columns of RIGHT that are named like one of LEFT, besides the key; with --jsonl, of all of RIGHT
     #[arg(long, value_name = "TEXT")]
@@ -187,12 +186,12 @@ pub(crate) struct DedupArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Print only lines that occur more than once
-    #[arg(long, conflicts_with = "min")]
+    #[arg(long)]
     pub(crate) repeated: bool,
     /// Print only lines that occur at least N times
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
     #[arg(long, value_name = "N")]
-    pub(crate) min: Option<NonZeroU64>,
+    pub(crate) at_least: Option<NonZeroU64>,
     /// Which of the records with the same key to print
     #[arg(long, value_name = "WHICH", default_value = "first")]
     pub(crate) keep: Kept,
@@ -202,14 +201,14 @@ pub(crate) struct DedupArgs {
     #[arg(long)]
     pub(crate) count: bool,
     /// Sort by count, largest first; lines with equal counts stay in the order in which they are printed without it
-    #[arg(long, conflicts_with = "sort")]
+    #[arg(long)]
     pub(crate) by_count: bool,
     /// Print only the N lines with the largest counts, largest first
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
-    #[arg(long, value_name = "N", conflicts_with = "sort")]
+    #[arg(long, value_name = "N")]
     pub(crate) top: Option<NonZeroU64>,
     /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out
-    #[arg(long, value_name = "P", conflicts_with_all = ["repeated", "count", "min", "keep", "by_count", "top"])]
+    #[arg(long, value_name = "P")]
     pub(crate) fpp: Option<Fpp>,
     #[command(flatten)]
     pub(crate) print: PrintArgs,

@@ -20,7 +20,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     let inputs =
         lines::open_rereadable(&args.files, &args.work, args.print.rows_of_all(), &options)?;
     let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;
-    let at_least = if args.repeated { 2 } else { args.min.map_or(1, NonZeroU64::get) };
+    let at_least = if args.repeated { 2 } else { args.at_least.map_or(1, NonZeroU64::get) };
     let distinct = Distinct {
         at_least,
         keep: match args.keep {
@@ -41,5 +41,5 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     let outcome =
         select(&|| job.plan(), &|out| job.run(out), &about, &args.work, &args.output, run, found)?;
     // A search for repeats may find nothing; removing repeats always succeeds, even for an empty list.
-    Ok(if args.repeated || args.min.is_some() { outcome } else { Outcome::Done })
+    Ok(if args.repeated || args.at_least.is_some() { outcome } else { Outcome::Done })
 }

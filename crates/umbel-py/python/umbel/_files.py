@@ -83,13 +83,6 @@ def _local(outs: dict[str, Path | None], tmp: Path | None) -> Iterator[dict[str,
             _remote.upload(url, local[name])
 
 
-def _alone(option: str, **others: object) -> None:
-    """Refuses an option next to others that it does not go with, as the command line does."""
-    given = [name for name, value in others.items() if value not in (None, False)]
-    if given:
-        raise ValueError(f"{option} cannot be used with {', '.join(given)}; omit one")
-
-
 def _run(verb: str, inputs: Sequence[Input], outs: dict[str, Path | None], given: Any, **own: Any) -> Any:
     options = dict(given)
     key = options.get("key")
@@ -147,10 +140,6 @@ def common(
     """
     if not others:
         raise ValueError("common compares two inputs or more; found one")
-    if all:
-        _alone("all", at_least=at_least, fpp=fpp)
-    if at_least is not None:
-        _alone("at_least", fpp=fpp)
     return _run("common", (first, *others), {"out": out}, options, all=all, at_least=at_least, fpp=fpp)  # type: ignore[no-any-return]
 
 
@@ -182,8 +171,6 @@ def except_(
     """
     if not others:
         raise ValueError("except_ compares two inputs or more; found one")
-    if all:
-        _alone("all", fpp=fpp)
     return _run("except", (first, *others), {"out": out}, options, all=all, fpp=fpp)  # type: ignore[no-any-return]
 
 
@@ -265,15 +252,9 @@ def dedup(
     >>> list(umbel.dedup(["b", "a", "b"], ["c", "a"]))
     ['b', 'a', 'c']
     """
-    if repeated:
-        _alone("repeated", at_least=at_least)
-    if fpp is not None:
-        last = keep != "first"
-        _alone("fpp", repeated=repeated, at_least=at_least, keep=last, count=count, by_count=by_count, top=top)
-    least = at_least if at_least is not None else 2 if repeated else 1
     return _run(  # type: ignore[no-any-return]
         "dedup", (first, *others), {"out": out}, options,
-        at_least=least, keep=keep, counted=count, by_count=by_count, top=top, fpp=fpp,
+        repeated=repeated, at_least=at_least, keep=keep, counted=count, by_count=by_count, top=top, fpp=fpp,
     )
 
 

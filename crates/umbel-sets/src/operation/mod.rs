@@ -27,6 +27,7 @@ mod build;
 mod counts;
 mod decide;
 mod diff;
+mod exclusive;
 mod holders;
 mod join;
 mod keys;
@@ -45,6 +46,7 @@ mod sorting;
 mod write;
 
 pub use diff::{Change, Diff, changes};
+pub use exclusive::excludes;
 pub use holders::{Holders, Labels};
 pub use join::{Join, Partners, Unpaired};
 pub use plan::{SetPlan, Strategy};

@@ -1,0 +1,21 @@
+//! Which options of a set operation exclude each other, once for every door.
+
+/// The options that cannot be given with `option` of a verb (`common`, `except`, `dedup` or `join`); names are those of
+/// the command line, with `_` for `-`. Each pair stands once: ask for both options.
+pub fn excludes(verb: &str, option: &str) -> &'static [&'static str] {
+    match (verb, option) {
+        // A semi-join is of all inputs; filters alone know of no repeats, and no counts.
+        ("common", "all") => &["at_least", "fpp"],
+        ("common", "which") => &["all", "fpp"],
+        ("common", "only") => &["all", "at_least", "fpp"],
+        ("except", "all") => &["fpp"],
+        ("dedup", "repeated") => &["at_least"],
+        ("dedup", "fpp") => &["repeated", "at_least", "keep", "count", "by_count", "top"],
+        // Each is an order.
+        ("dedup", "sort") => &["by_count", "top", "fpp"],
+        ("common" | "except", "sort") => &["fpp"],
+        ("join", "full") => &["left"],
+        ("join", "unique") => &["first"],
+        _ => &[],
+    }
+}
