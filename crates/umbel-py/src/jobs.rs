@@ -121,11 +121,13 @@ impl Job {
             Self::Dedup { distinct, fpp } => {
                 SetOperation::distinct(inputs, distinct, options)?.with_error(fpp).run(out)
             }
-            Self::Join { unpaired, partners, ref prefix } => Join::new(inputs, options)?
-                .with_unpaired(unpaired)
-                .with_partners(partners)
-                .with_prefix(prefix.as_deref())
-                .run(out),
+            Self::Join { unpaired, partners, ref prefix } => {
+                let job = Join::new(inputs, options)?
+                    .with_unpaired(unpaired)
+                    .with_partners(partners)
+                    .with_prefix(prefix.as_deref());
+                job.run(&job.plan()?, out)
+            }
             Self::Diff(_) => changes::write(
                 &Diff::new(inputs, options),
                 changes::Marks::New,

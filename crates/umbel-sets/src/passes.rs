@@ -47,7 +47,7 @@ impl Report {
     }
 
     /// Accounts for temporary files.
-    pub(crate) fn disk(&mut self, disk: &Disk<'_>) {
+    pub(crate) fn disk(&mut self, disk: &Disk) {
         self.bytes_read += disk.read();
         self.bytes_spilled += disk.written();
     }
@@ -102,7 +102,7 @@ impl Passes {
     }
 
     /// The report of the whole job.
-    pub(crate) fn finish(self, inputs: &[Input], disk: &Disk<'_>) -> Report {
+    pub(crate) fn finish(self, inputs: &[Input], disk: &Disk) -> Report {
         self.finish_with(inputs, disk.read(), disk.written())
     }
 

@@ -24,10 +24,9 @@ pub(crate) struct Sink<'a> {
 pub(crate) enum RowStyle<'a> {
     /// The row alone.
     Rows,
-    /// Its count in front of it, as a column that ends with this byte.
-    Column(u8),
-    /// Both as members of a JSON object.
-    Object,
+    /// Behind a value with a name, its count unless another is given: as a column that ends with this byte, or without one
+    /// with the value and the row as members of a JSON object.
+    Behind(&'static str, Option<u8>),
     /// Passed to a function.
     Handed(&'a mut Hand<'a>),
 }
@@ -35,20 +34,19 @@ pub(crate) enum RowStyle<'a> {
 /// Receives results.
 pub(crate) type Hand<'a> = dyn FnMut(Selected<'_>) -> Result<(), Error> + Send + 'a;
 
-/// Lines to be written directly from a buffer, with their ends; adjacent ones are one piece.
+/// Lines to be written directly from a buffer, with their ends, and how many: adjacent ones are one piece.
 #[derive(Default)]
-pub(crate) struct Pieces {
-    extents: Vec<Range<usize>>,
-    lines: u64,
-}
+pub(crate) struct Pieces(pub(crate) Vec<(Range<usize>, u64)>);
 
 impl Pieces {
     /// Adds `lines` lines after all others.
     pub(crate) fn add(&mut self, extent: Range<usize>, lines: u64) {
-        self.lines += lines;
-        match self.extents.last_mut() {
-            Some(last) if last.end == extent.start => last.end = extent.end,
-            _ => self.extents.push(extent),
+        match self.0.last_mut() {
+            Some((last, count)) if last.end == extent.start => {
+                last.end = extent.end;
+                *count += lines;
+            }
+            _ => self.0.push((extent, lines)),
         }
     }
 }
@@ -75,7 +73,9 @@ impl<'a> Sink<'a> {
             Some(row) if !self.headed => {
                 self.headed = true;
                 match self.style {
-                    RowStyle::Column(column) => self.write(&[b"count", &[column], row]),
+                    RowStyle::Behind(name, Some(column)) => {
+                        self.write(&[name.as_bytes(), &[column], row])
+                    }
                     _ => self.write(&[row]),
                 }
             }
@@ -91,51 +91,28 @@ impl<'a> Sink<'a> {
     /// Writes a result in the chosen style.
     pub(crate) fn result(&mut self, selected: Selected<'_>) -> Result<(), Error> {
         let Selected { count, row, .. } = selected;
+        if let RowStyle::Handed(hand) = &mut self.style {
+            self.lines += 1;
+            return hand(selected);
+        }
         let mut digits = [0; 20];
         let mut rest = &mut digits[..];
         write!(rest, "{count}").expect("20 digits hold any number");
         let unused = rest.len();
-        let digits = &digits[..20 - unused];
-        match &mut self.style {
-            RowStyle::Rows => self.write(&[row])?,
-            RowStyle::Column(column) => {
-                let column = [*column];
-                self.write(&[digits, &column, row])?;
-            }
-            RowStyle::Object => {
-                let (row, end) = split_end(row);
-                self.write(&[b"{\"count\":", digits, b",\"record\":", row, b"}", end])?;
-            }
-            RowStyle::Handed(hand) => hand(selected)?,
-        }
-        self.lines += 1;
-        Ok(())
+        self.row(&digits[..20 - unused], row)
     }
 
-    /// As [`header`](Self::header), after the name of a column in front.
-    pub(crate) fn header_after(&mut self, name: &str, column: u8, row: &[u8]) -> Result<(), Error> {
-        if std::mem::replace(&mut self.headed, true) {
-            return Ok(());
-        }
-        self.write(&[name.as_bytes(), &[column], row])
-    }
-
-    /// Writes a row after a text that needs no quotes: as a column that ends with a byte, or without one as members of a
-    /// JSON object.
-    pub(crate) fn row_after(
-        &mut self,
-        (name, text): (&str, &str),
-        column: Option<u8>,
-        row: &[u8],
-    ) -> Result<(), Error> {
+    /// Writes a row in the chosen style, behind a value as it is written there.
+    pub(crate) fn row(&mut self, value: &[u8], row: &[u8]) -> Result<(), Error> {
         self.lines += 1;
-        match column {
-            Some(column) => self.write(&[text.as_bytes(), &[column], row]),
-            None => {
-                let front = format!("{{\"{name}\":\"{text}\",\"record\":");
+        match self.style {
+            RowStyle::Behind(_, Some(column)) => self.write(&[value, &[column], row]),
+            RowStyle::Behind(name, None) => {
                 let (row, end) = split_end(row);
-                self.write(&[front.as_bytes(), row, b"}", end])
+                let name = name.as_bytes();
+                self.write(&[b"{\"", name, b"\":", value, b",\"record\":", row, b"}", end])
             }
+            RowStyle::Rows | RowStyle::Handed(_) => self.write(&[row]),
         }
     }
 
@@ -167,9 +144,11 @@ impl<'a> Sink<'a> {
 
     /// Writes pieces of a buffer, and clears them.
     pub(crate) fn put(&mut self, buffer: &[u8], pieces: &mut Pieces) -> Result<(), Error> {
-        self.lines += std::mem::take(&mut pieces.lines);
-        let pieces = pieces.extents.drain(..);
-        let mut pieces: Vec<_> = pieces.map(|extent| IoSlice::new(&buffer[extent])).collect();
+        let piece = |(extent, lines)| {
+            self.lines += lines;
+            IoSlice::new(&buffer[extent])
+        };
+        let mut pieces: Vec<_> = pieces.0.drain(..).map(piece).collect();
         let Some(last) = pieces.last().and_then(|piece| piece.last()).copied() else {
             return Ok(());
         };

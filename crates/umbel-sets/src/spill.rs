@@ -10,9 +10,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io::Write;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use umbel::KeyHash;
 use umbel::internals::GOLDEN;
@@ -20,20 +21,24 @@ use umbel_io::{PageBuffer, PageWriter};
 
 use crate::Error;
 use crate::budget::LEAST_BUFFER;
+use crate::hash::LineHasher;
 use crate::pages::{PAGE, within_page};
 use crate::records::{Layout, MOST_HEADER, Record};
+use crate::table::KEPT_LINE;
 use crate::temporary::{TempFile, TempFolders};
 
-/// The folders of temporary files, and the bytes written and read.
-pub(crate) struct Disk<'a> {
-    folders: &'a TempFolders,
-    written: AtomicU64,
-    read: AtomicU64,
+/// The folders of temporary files, and the bytes written and read, which its clones count together.
+#[derive(Clone)]
+pub(crate) struct Disk {
+    folders: Arc<TempFolders>,
+    written: Arc<AtomicU64>,
+    read: Arc<AtomicU64>,
 }
 
-impl<'a> Disk<'a> {
-    pub(crate) fn new(folders: &'a TempFolders) -> Self {
-        Self { folders, written: AtomicU64::new(0), read: AtomicU64::new(0) }
+impl Disk {
+    pub(crate) fn new(folders: &Arc<TempFolders>) -> Self {
+        let (written, read) = Default::default();
+        Self { folders: Arc::clone(folders), written, read }
     }
 
     pub(crate) fn written(&self) -> u64 {
@@ -50,6 +55,7 @@ const PLACE: usize = 8;
 
 /// A temporary file of lines being written.
 pub(crate) struct SpillWriter {
+    disk: Disk,
     out: PageWriter<TempFile>,
     layout: Layout,
     lines: u64,
@@ -58,9 +64,9 @@ pub(crate) struct SpillWriter {
 }
 
 impl SpillWriter {
-    pub(crate) fn new(disk: &Disk<'_>, buffer: usize, layout: Layout) -> Result<Self, Error> {
-        let out = PageWriter::new(buffer, disk.folders.file()?);
-        Ok(Self { out, layout, lines: 0, bytes: 0, longest: 0 })
+    pub(crate) fn new(disk: &Disk, buffer: usize, layout: Layout) -> Result<Self, Error> {
+        let (disk, out) = (disk.clone(), PageWriter::new(buffer, disk.folders.file()?));
+        Ok(Self { disk, out, layout, lines: 0, bytes: 0, longest: 0 })
     }
 
     pub(crate) fn push(&mut self, place: u64, line: Record<'_>) -> Result<(), Error> {
@@ -97,165 +103,144 @@ impl SpillWriter {
         self.bytes
     }
 
-    pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Spill, Error> {
+    pub(crate) fn finish(self) -> Result<Spill, Error> {
         let file = TempFile::finish(self.out)?;
-        let Self { layout, lines, bytes, longest, .. } = self;
+        let Self { disk, layout, lines, bytes, longest, .. } = self;
         disk.written.fetch_add(bytes, Ordering::Relaxed);
-        Ok(Spill { file: Arc::new(file), layout, lines, start: 0, end: bytes, longest })
+        Ok(Spill { disk, file: Arc::new(file), layout, lines, bytes, longest })
     }
 }
 
 /// Lines in a temporary file, to be read in order, any number of times.
 pub(crate) struct Spill {
+    disk: Disk,
     file: Arc<TempFile>,
-    layout: Layout,
-    lines: u64,
-    start: u64,
-    end: u64,
-    longest: u64,
+    pub(crate) layout: Layout,
+    pub(crate) lines: u64,
+    pub(crate) bytes: u64,
+    /// Bytes of the longest line, as stored.
+    pub(crate) longest: u64,
 }
 
 impl Spill {
-    pub(crate) fn lines(&self) -> u64 {
-        self.lines
+    /// Bytes of a table of all its lines.
+    pub(crate) fn in_memory(&self) -> u64 {
+        self.bytes + KEPT_LINE * self.lines
     }
 
-    pub(crate) fn layout(&self) -> Layout {
-        self.layout
-    }
-
-    /// Bytes of the longest line, as stored.
-    pub(crate) fn longest(&self) -> u64 {
-        self.longest
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.end - self.start
-    }
-
-    /// Where its lines are in its file.
-    pub(crate) fn range(&self) -> Range<u64> {
-        self.start..self.end
-    }
-
-    /// The lines between two offsets of it.
-    fn part(&self, start: u64, end: u64) -> Self {
-        let Self { layout, lines, longest, .. } = *self;
-        Self { file: Arc::clone(&self.file), layout, lines, start, end, longest }
+    pub(crate) fn read(&self, buffer: usize) -> SpillReader {
+        self.read_range(0..self.bytes, buffer)
     }
 
     /// Reads a range of bytes that starts and ends where lines start.
     pub(crate) fn read_range(&self, range: Range<u64>, buffer: usize) -> SpillReader {
-        SpillReader { at: range.start, end: range.end, ..self.read(buffer) }
-    }
-
-    pub(crate) fn read(&self, buffer: usize) -> SpillReader {
         SpillReader {
+            disk: self.disk.clone(),
             file: Arc::clone(&self.file),
             layout: self.layout,
-            at: self.start,
-            end: self.end,
+            rest: range,
             buffer: PageBuffer::new(buffer.next_multiple_of(PAGE)),
             begin: 0,
             filled: 0,
+            place: 0,
             record: 0..0,
             some: Vec::new(),
+            hashes: Vec::new(),
         }
     }
 }
 
 /// Reads the lines of a [`Spill`].
 pub(crate) struct SpillReader {
+    disk: Disk,
     file: Arc<TempFile>,
     layout: Layout,
-    at: u64,
-    end: u64,
+    /// What is still to be read of the file.
+    rest: Range<u64>,
     /// Bytes of the file, where they are in pages.
     buffer: PageBuffer,
     begin: usize,
     filled: usize,
-    /// The range of the line read last in the buffer.
+    /// The place of the line read last, and its range in the buffer.
+    place: u64,
     record: Range<usize>,
-    /// The places of some lines, and their ranges in the buffer.
+    /// The same of some lines, and their hashes.
     some: Vec<(u64, Range<usize>)>,
+    hashes: Vec<KeyHash>,
 }
 
 impl SpillReader {
-    /// Reads the next lines, at most 64 and at least one, from the buffer; false at the end.
-    pub(crate) fn read_some(&mut self, disk: &Disk<'_>) -> Result<bool, Error> {
+    /// Reads and hashes the next lines, at most 64 and at least one, from the buffer; false at the end.
+    pub(crate) fn read_some(&mut self, hasher: &LineHasher) -> Result<bool, Error> {
         const MOST: usize = 64;
         self.some.clear();
-        let Some(place) = self.advance(disk)? else { return Ok(false) };
-        self.some.push((place, self.record.clone()));
+        self.hashes.clear();
         let header = PLACE + self.layout.header_size();
-        while self.some.len() < MOST && self.filled - self.begin >= header {
-            let size = header + self.layout.body_size(&self.buffer[self.begin + PLACE..]);
-            if self.filled - self.begin < size {
+        while self.advance()? {
+            self.some.push((self.place, self.record.clone()));
+            // As long as the next line is in the buffer, nothing moves.
+            let left = self.filled - self.begin;
+            if self.some.len() == MOST
+                || left < header
+                || left < header + self.layout.body_size(&self.buffer[self.begin + PLACE..])
+            {
                 break;
             }
-            // The line is in the buffer, so nothing moves.
-            let place = self.advance(disk)?.expect("a line is left");
-            self.some.push((place, self.record.clone()));
         }
+        let Self { layout, buffer, some, hashes, .. } = self;
+        let keys = some.iter().map(|(_, record)| layout.read(&buffer[record.clone()]).key());
+        hasher.hash_each(keys, |hash| hashes.push(hash));
+        Ok(!some.is_empty())
+    }
+
+    /// The hashes of these lines.
+    pub(crate) fn hashes(&self) -> &[KeyHash] {
+        &self.hashes
+    }
+
+    /// These lines: hash, place and record.
+    pub(crate) fn some(&self) -> impl Iterator<Item = (KeyHash, u64, Record<'_>)> {
+        self.hashes.iter().zip(&self.some).map(|(&hash, (place, record))| {
+            (hash, *place, self.layout.read(&self.buffer[record.clone()]))
+        })
+    }
+
+    /// Reads the next line; false at the end.
+    pub(crate) fn advance(&mut self) -> Result<bool, Error> {
+        if self.begin == self.filled && self.rest.is_empty() {
+            return Ok(false);
+        }
+        let header = PLACE + self.layout.header_size();
+        let start = self.fill(header)?;
+        let size = header + self.layout.body_size(&self.buffer[start + PLACE..]);
+        let start = self.fill(size)?;
+        self.begin = start + size;
+        self.record = start + PLACE..self.begin;
+        self.place = u64::from_le_bytes(*self.buffer[start..].first_chunk().expect("a place"));
         Ok(true)
     }
 
-    /// The number of these lines.
-    pub(crate) fn len(&self) -> usize {
-        self.some.len()
-    }
-
-    /// Where the lines after these are in the file.
-    pub(crate) fn offset(&self) -> u64 {
-        self.at - (self.filled - self.begin) as u64
-    }
-
-    /// Line `i` of these, and its place.
-    pub(crate) fn get(&self, i: usize) -> (u64, Record<'_>) {
-        let (place, record) = &self.some[i];
-        (*place, self.layout.read(&self.buffer[record.clone()]))
-    }
-
-    /// The keys of these lines.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.len()).map(|i| self.get(i).1.key())
-    }
-
-    /// The line read last.
-    fn record(&self) -> Record<'_> {
-        self.layout.read(&self.buffer[self.record.clone()])
-    }
-
-    /// Reads the next line and returns its place.
-    fn advance(&mut self, disk: &Disk<'_>) -> Result<Option<u64>, Error> {
-        if self.begin == self.filled && self.at == self.end {
-            return Ok(None);
-        }
-        let header = PLACE + self.layout.header_size();
-        let start = self.fill(header, disk)?;
-        let size = header + self.layout.body_size(&self.buffer[start + PLACE..]);
-        let start = self.fill(size, disk)?;
-        self.begin = start + size;
-        self.record = start + PLACE..self.begin;
-        let place = self.buffer[start..].first_chunk().expect("a place");
-        Ok(Some(u64::from_le_bytes(*place)))
+    /// The line read last, and its place.
+    pub(crate) fn line(&self) -> (u64, Record<'_>) {
+        (self.place, self.layout.read(&self.buffer[self.record.clone()]))
     }
 
     /// Makes `size` bytes available, and returns where they start in the buffer.
-    fn fill(&mut self, size: usize, disk: &Disk<'_>) -> Result<usize, Error> {
+    fn fill(&mut self, size: usize) -> Result<usize, Error> {
         if self.filled - self.begin < size {
             let left = self.filled - self.begin;
-            let begin = (within_page(self.at) + PAGE - left % PAGE) % PAGE;
+            let begin = (within_page(self.rest.start) + PAGE - left % PAGE) % PAGE;
             if self.buffer.len() < begin + size {
                 self.buffer.resize((begin + size).next_multiple_of(PAGE));
             }
             self.buffer.copy_within(self.begin..self.filled, begin);
             (self.begin, self.filled) = (begin, begin + left);
-            let more = (self.buffer.len() - self.filled).min((self.end - self.at) as usize);
+            let unread = (self.rest.end - self.rest.start) as usize;
+            let more = (self.buffer.len() - self.filled).min(unread);
             let room = &mut self.buffer[self.filled..self.filled + more];
-            self.file.read_exact_at(room, self.at)?;
-            disk.read.fetch_add(more as u64, Ordering::Relaxed);
-            self.at += more as u64;
+            self.file.read_exact_at(room, self.rest.start)?;
+            self.disk.read.fetch_add(more as u64, Ordering::Relaxed);
+            self.rest.start += more as u64;
             self.filled += more;
         }
         Ok(self.begin)
@@ -271,7 +256,7 @@ pub(crate) struct Partitions {
 impl Partitions {
     /// Makes `count` files with `buffers` bytes of write buffers in total. Each `level` distributes lines differently.
     pub(crate) fn new(
-        disk: &Disk<'_>,
+        disk: &Disk,
         level: u32,
         count: usize,
         buffers: u64,
@@ -289,7 +274,7 @@ impl Partitions {
     }
 
     pub(crate) fn push(&self, hash: KeyHash, place: u64, line: Record<'_>) -> Result<(), Error> {
-        self.lock(self.index(hash)).push(place, line)
+        self.files[self.index(hash)].lock().expect("no writer panics").push(place, line)
     }
 
     /// Pushes some lines, and clears `some`: each partition's lines together, in order, under one lock, starting with
@@ -304,31 +289,18 @@ impl Partitions {
         for i in indexes.drain(..) {
             parts[self.index(get(i).0)].push(i);
         }
-        let push = |file: &mut SpillWriter, part: &mut Vec<usize>| {
+        lock_each(&self.files, parts, Vec::is_empty, |file, part| {
             part.drain(..).try_for_each(|i| {
                 let (_, place, line) = get(i);
                 file.push(place, line)
             })
-        };
-        for (number, part) in parts.iter_mut().enumerate().filter(|(_, part)| !part.is_empty()) {
-            if let Ok(mut file) = self.files[number].try_lock() {
-                push(&mut file, part)?;
-            }
-        }
-        for (number, part) in parts.iter_mut().enumerate().filter(|(_, part)| !part.is_empty()) {
-            push(&mut self.lock(number), part)?;
-        }
-        Ok(())
+        })
     }
 
-    fn lock(&self, number: usize) -> MutexGuard<'_, SpillWriter> {
-        self.files[number].lock().expect("no writer panics")
-    }
-
-    pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Vec<Spill>, Error> {
+    pub(crate) fn finish(self) -> Result<Vec<Spill>, Error> {
         self.files
             .into_iter()
-            .map(|file| file.into_inner().expect("no writer panics").finish(disk))
+            .map(|file| file.into_inner().expect("no writer panics").finish())
             .collect()
     }
 
@@ -341,18 +313,46 @@ impl Partitions {
     }
 }
 
+/// Does `work` on each part that is not empty, and empties it, with the content of its lock: first those that no other
+/// thread holds.
+pub(crate) fn lock_each<T, P>(
+    locks: &[Mutex<T>],
+    parts: &mut [P],
+    is_empty: impl Fn(&P) -> bool,
+    mut work: impl FnMut(&mut T, &mut P) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for wait in [false, true] {
+        for (lock, part) in locks.iter().zip(&mut *parts).filter(|(_, part)| !is_empty(part)) {
+            let held = match wait {
+                true => Some(lock.lock().expect("no worker panics")),
+                false => lock.try_lock().ok(),
+            };
+            if let Some(mut held) = held {
+                work(&mut held, part)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Partitions that the first line creates, whichever thread finds it.
-#[derive(Default)]
 pub(crate) struct Later {
+    disk: Disk,
+    level: u32,
+    buffers: u64,
+    layout: Layout,
     made: OnceLock<Partitions>,
     making: Mutex<()>,
 }
 
 impl Later {
-    pub(crate) fn get_or_make(
-        &self,
-        make: impl FnOnce() -> Result<Partitions, Error>,
-    ) -> Result<&Partitions, Error> {
+    /// As [`Partitions::new`], without their number.
+    pub(crate) fn new(disk: &Disk, level: u32, buffers: u64, layout: Layout) -> Self {
+        let (disk, made, making) = (disk.clone(), OnceLock::new(), Mutex::default());
+        Self { disk, level, buffers, layout, made, making }
+    }
+
+    pub(crate) fn get_or_make(&self, count: impl FnOnce() -> usize) -> Result<&Partitions, Error> {
         if let Some(made) = self.get() {
             return Ok(made);
         }
@@ -360,7 +360,8 @@ impl Later {
         if let Some(made) = self.get() {
             return Ok(made);
         }
-        let made = make()?;
+        let Self { disk, level, buffers, layout, .. } = self;
+        let made = Partitions::new(disk, *level, count(), *buffers, *layout)?;
         Ok(self.made.get_or_init(|| made))
     }
 
@@ -368,9 +369,18 @@ impl Later {
         self.made.get()
     }
 
+    /// As [`Partitions::push_some`]; there are no lines without partitions.
+    pub(crate) fn push_some<'l>(
+        &self,
+        some: &mut Scattered,
+        get: impl Fn(usize) -> (KeyHash, u64, Record<'l>),
+    ) -> Result<(), Error> {
+        self.get().map_or(Ok(()), |made| made.push_some(some, get))
+    }
+
     /// The files, if there are any.
-    pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Option<Vec<Spill>>, Error> {
-        self.made.into_inner().map(|parts| parts.finish(disk)).transpose()
+    pub(crate) fn finish(self) -> Result<Option<Vec<Spill>>, Error> {
+        self.made.into_inner().map(|parts| parts.finish()).transpose()
     }
 }
 
@@ -391,31 +401,87 @@ pub(crate) struct Selected<'a> {
     pub(crate) row: &'a [u8],
 }
 
-/// Runs of results, each sorted by place, in a temporary file for each thread, and their merge. A result is stored like
-/// a line: its count as u64, and the row.
-pub(crate) struct Runs {
-    /// Bytes of the buffer that results are written from.
+/// By what the lines of runs are sorted.
+pub(crate) trait Order: Ord + Default {
+    const LAYOUT: Layout;
+    /// How often the longest line may be in memory when runs are merged.
+    const COPIES: u64;
+
+    /// Becomes that of a line.
+    fn set(&mut self, line: (u64, Record<'_>));
+}
+
+/// The place.
+impl Order for u64 {
+    const LAYOUT: Layout = Layout::Lines;
+    const COPIES: u64 = 1;
+
+    fn set(&mut self, (place, _): (u64, Record<'_>)) {
+        *self = place;
+    }
+}
+
+/// The bytes of the key, in a vector that may have twice its length.
+impl Order for Vec<u8> {
+    const LAYOUT: Layout = Layout::Keyed;
+    const COPIES: u64 = 3;
+
+    fn set(&mut self, (_, record): (u64, Record<'_>)) {
+        self.clear();
+        self.extend_from_slice(record.key());
+    }
+}
+
+/// Sorted runs of lines, in a temporary file for each thread, and their merge.
+pub(crate) struct Runs<K = u64> {
+    disk: Disk,
+    /// Bytes of the buffer that lines are written from.
     buffer: usize,
     out: Option<SpillWriter>,
     /// The end of each run in the file that is being written.
     ends: Vec<u64>,
     /// Finished files, and the end of each run in them.
     files: Vec<(Spill, Vec<u64>)>,
+    order: PhantomData<K>,
 }
 
 impl Runs {
-    /// Results are written `buffer` bytes at a time, or fewer where more gain nothing.
-    pub(crate) fn new(buffer: u64) -> Self {
+    /// Appends a result to the last run; its place is after all others in it. It is stored like a line: its count as u64, and
+    /// the row.
+    pub(crate) fn push(&mut self, selected: Selected<'_>) -> Result<(), Error> {
+        self.out()?.push_result(selected)
+    }
+}
+
+impl<K: Order> Runs<K> {
+    /// Lines are written `buffer` bytes at a time, or fewer where more gain nothing.
+    pub(crate) fn new(disk: &Disk, buffer: u64) -> Self {
         let buffer = buffer.clamp(LEAST_BUFFER as u64, 256 << 10) as usize;
-        Self { buffer, out: None, ends: Vec::new(), files: Vec::new() }
+        Self {
+            disk: disk.clone(),
+            buffer,
+            out: None,
+            ends: Vec::new(),
+            files: Vec::new(),
+            order: PhantomData,
+        }
     }
 
-    /// Appends a result to the last run; its place is after all others in it.
-    pub(crate) fn push(&mut self, disk: &Disk<'_>, selected: Selected<'_>) -> Result<(), Error> {
+    fn out(&mut self) -> Result<&mut SpillWriter, Error> {
         if self.out.is_none() {
-            self.out = Some(SpillWriter::new(disk, self.buffer, Layout::Lines)?);
+            self.out = Some(SpillWriter::new(&self.disk, self.buffer, K::LAYOUT)?);
         }
-        self.out.as_mut().expect("just made").push_result(selected)
+        Ok(self.out.as_mut().expect("just made"))
+    }
+
+    /// Appends a line to the last run, which is not below the others in it.
+    pub(crate) fn push_line(&mut self, place: u64, line: Record<'_>) -> Result<(), Error> {
+        self.out()?.push(place, line)
+    }
+
+    /// Whether there is no line.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.out.is_none() && self.files.is_empty()
     }
 
     /// Ends the last run; a new one follows.
@@ -428,44 +494,48 @@ impl Runs {
     }
 
     /// Adds the runs of another thread.
-    pub(crate) fn join(&mut self, other: Self, disk: &Disk<'_>) -> Result<(), Error> {
-        self.files.extend(other.finish(disk)?);
+    pub(crate) fn join(&mut self, other: Self) -> Result<(), Error> {
+        self.files.extend(other.finish()?);
         Ok(())
     }
 
-    fn finish(mut self, disk: &Disk<'_>) -> Result<Vec<(Spill, Vec<u64>)>, Error> {
+    fn finish(mut self) -> Result<Vec<(Spill, Vec<u64>)>, Error> {
         if let Some(out) = self.out {
-            self.files.push((out.finish(disk)?, self.ends));
+            self.files.push((out.finish()?, self.ends));
         }
         Ok(self.files)
     }
 
-    /// Merges all results by ascending place, with about `memory` bytes of buffers. If there are too many runs to read
-    /// at the same time, merges some into longer ones first.
-    pub(crate) fn merge(mut self, disk: &Disk<'_>, memory: u64) -> Result<Merged, Error> {
+    /// Merges all runs in about `memory` bytes. If there are too many to read at the same time, merges some into longer
+    /// ones first: an external merge sort (D. E. Knuth, The Art of Computer Programming 3, section 5.4).
+    pub(crate) fn merge(mut self, memory: u64) -> Result<Merged<K>, Error> {
         /// Below this, a read costs more in calls than in bytes.
         const LEAST_READ: u64 = 16 << 10;
         loop {
-            let written = self.buffer as u64;
-            let files = self.finish(disk)?;
+            let (disk, written) = (self.disk.clone(), self.buffer as u64);
+            let files = self.finish()?;
             let mut runs = Vec::new();
             for (file, ends) in &files {
                 let starts = [0].into_iter().chain(ends.iter().copied());
-                runs.extend(starts.zip(ends).map(|(start, &end)| file.part(start, end)));
+                runs.extend(starts.zip(ends).map(|(start, &end)| (file, start..end)));
             }
-            let longest = runs.iter().map(Spill::longest).max().unwrap_or(0);
+            let longest = files.iter().map(|(file, _)| file.longest).max().unwrap_or(0);
             // A reader's buffer grows to its longest line.
-            let fan_in = ((memory / LEAST_READ.max(longest)) as usize).max(2);
+            let fan_in = ((memory / LEAST_READ.max(K::COPIES * longest)) as usize).max(2);
             let buffer =
                 (memory / runs.len().clamp(1, fan_in) as u64).clamp(LEAST_READ, 1 << 20) as usize;
+            let merged = |runs: &[(&Spill, Range<u64>)]| {
+                let readers = runs.iter().map(|(file, run)| file.read_range(run.clone(), buffer));
+                Merged::new(readers.collect())
+            };
             if runs.len() <= fan_in {
-                return Merged::new(disk, &runs, buffer);
+                return merged(&runs);
             }
-            self = Self::new(written);
+            self = Self::new(&disk, written);
             for group in runs.chunks(fan_in) {
-                let mut merged = Merged::new(disk, group, buffer)?;
-                while let Some(selected) = merged.next(disk)? {
-                    self.push(disk, selected)?;
+                let mut merged = merged(group)?;
+                while let Some((place, line)) = merged.next_line()? {
+                    self.push_line(place, line)?;
                 }
                 self.end();
             }
@@ -473,43 +543,51 @@ impl Runs {
     }
 }
 
-/// The lines of several runs, by ascending place.
-#[derive(Default)]
-pub(crate) struct Merged {
+/// The lines of several sorted runs, in ascending order; equal ones in the order of the runs.
+pub(crate) struct Merged<K = u64> {
     readers: Vec<SpillReader>,
-    /// The runs by the places of their next lines.
-    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The runs by their next lines.
+    heads: BinaryHeap<Reverse<(K, usize)>>,
     /// Whether the first run's line was returned: its next one is still to be read.
     given: bool,
 }
 
-impl Merged {
-    fn new(disk: &Disk<'_>, runs: &[Spill], buffer: usize) -> Result<Self, Error> {
-        let readers: Vec<_> = runs.iter().map(|run| run.read(buffer)).collect();
-        let mut merged = Self { readers, heads: BinaryHeap::new(), given: false };
-        for run in 0..runs.len() {
-            if let Some(place) = merged.readers[run].advance(disk)? {
-                merged.heads.push(Reverse((place, run)));
+impl<K: Order> Merged<K> {
+    fn new(mut readers: Vec<SpillReader>) -> Result<Self, Error> {
+        let mut heads = BinaryHeap::new();
+        for (run, reader) in readers.iter_mut().enumerate() {
+            if reader.advance()? {
+                let mut head = K::default();
+                head.set(reader.line());
+                heads.push(Reverse((head, run)));
             }
         }
-        Ok(merged)
+        Ok(Self { readers, heads, given: false })
     }
 
-    /// The next result.
-    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<Selected<'_>>, Error> {
+    /// The next line, and its place.
+    pub(crate) fn next_line(&mut self) -> Result<Option<(u64, Record<'_>)>, Error> {
         if self.given
             && let Some(mut head) = self.heads.peek_mut()
         {
-            let run = head.0.1;
-            match self.readers[run].advance(disk)? {
-                Some(place) => *head = Reverse((place, run)),
-                None => drop(PeekMut::pop(head)),
+            let Reverse((order, run)) = &mut *head;
+            let reader = &mut self.readers[*run];
+            match reader.advance()? {
+                true => order.set(reader.line()),
+                false => drop(PeekMut::pop(head)),
             }
         }
         self.given = true;
-        Ok(self.heads.peek().map(|&Reverse((place, run))| {
-            let (count, row) = self.readers[run].record().row.split_at(8);
-            Selected { place, count: u64::from_le_bytes(count.try_into().expect("8 bytes")), row }
+        Ok(self.heads.peek().map(|Reverse((_, run))| self.readers[*run].line()))
+    }
+}
+
+impl Merged {
+    /// The next result.
+    pub(crate) fn next(&mut self) -> Result<Option<Selected<'_>>, Error> {
+        Ok(self.next_line()?.map(|(place, line)| {
+            let (count, row) = line.row.split_first_chunk().expect("a count");
+            Selected { place, count: u64::from_le_bytes(*count), row }
         }))
     }
 }
@@ -525,6 +603,7 @@ mod tests {
     fn partitions_keep_order_and_lose_nothing() {
         let (dir, options) = workplace(b'\n');
         let disk = Disk::new(&options.tmp);
+        let hasher = LineHasher::random();
         let parts = Partitions::new(&disk, 1, 7, 1, Layout::Keyed).unwrap();
         let line = |i: u64| "y".repeat((i % 300) as usize) + &i.to_string();
         for i in 0..5_000 {
@@ -536,14 +615,13 @@ mod tests {
             parts.push(KeyHasher::default().hash(&row), i, record).unwrap();
         }
         let mut seen = Vec::new();
-        for spill in parts.finish(&disk).unwrap() {
-            assert!((500..1000).contains(&spill.lines()), "{} lines in one of 7", spill.lines());
-            assert_eq!(spill.part(10, spill.end).bytes() + 10, spill.bytes());
+        for spill in parts.finish().unwrap() {
+            assert!((500..1000).contains(&spill.lines), "{} lines in one of 7", spill.lines);
             let mut reader = spill.read(100);
             let mut last = None;
-            while reader.read_some(&disk).unwrap() {
-                for i in 0..reader.len() {
-                    let (place, record) = reader.get(i);
+            while reader.read_some(&hasher).unwrap() {
+                for (hash, place, record) in reader.some() {
+                    assert_eq!(hash, hasher.hash(record.key()));
                     let row = line(place);
                     assert!(last < Some(place) && record.row == row.as_bytes());
                     let key = place.to_le_bytes();
@@ -565,18 +643,18 @@ mod tests {
         let (_dir, options) = workplace(b'\n');
         let disk = Disk::new(&options.tmp);
         for memory in [0, 100 << 10, 10 << 20] {
-            let mut runs = Runs::new(1 << 18);
+            let mut runs = Runs::new(&disk, 1 << 18);
             let lines: Vec<String> = (0..2000).map(|place| place.to_string()).collect();
             for run in 0..20 {
                 for i in (run * 7 % 20..2000).step_by(20) {
                     let (place, row) = (i as u64, lines[i].as_bytes());
-                    runs.push(&disk, Selected { place, count: 7, row }).unwrap();
+                    runs.push(Selected { place, count: 7, row }).unwrap();
                 }
                 runs.end();
             }
-            let mut merged = runs.merge(&disk, memory).unwrap();
+            let mut merged = runs.merge(memory).unwrap();
             let mut next = 0;
-            while let Some(Selected { place, count, row }) = merged.next(&disk).unwrap() {
+            while let Some(Selected { place, count, row }) = merged.next().unwrap() {
                 assert_eq!((place, count, row), (next, 7, next.to_string().as_bytes()));
                 next += 1;
             }

@@ -128,9 +128,7 @@ impl Table {
     /// # Errors
     /// If memory for its slots cannot be allocated.
     pub(crate) fn new(budget: u64, layout: Layout) -> Result<Self, Error> {
-        let room = Arc::new(AtomicU64::new(budget));
-        let table = Self { layout, place: PLACE, ..Self::of_keys(&room, budget, FEWEST_SLOTS)? };
-        Ok(table)
+        Self::for_lines(budget, layout, 0, 0)
     }
 
     /// Makes a table as [`new`](Self::new), with slots for as many of `lines` lines of `bytes` bytes in total as fit.
@@ -238,18 +236,11 @@ impl Table {
         if let Some(unit) = self.find(hash, line.key()) {
             return Ok(Inserted::Known(unit));
         }
-        let room = !self.full
-            && match self.make_room(self.size(&line), true) {
-                Err(error) if self.records == 0 => return Err(error),
-                room => room.unwrap_or(false),
-            };
-        if !room {
-            self.full = true;
+        if !self.has_room(&line, true)? {
             return Ok(Inserted::Full);
         }
-        let unit = self.append(place, &line);
         let slot = self.free_slot(tag(hash));
-        self.slots_mut()[slot] = (tag(hash) << UNIT_BITS) | (unit + 1);
+        let unit = self.append(hash, slot, place, &line);
         self.records += 1;
         Ok(Inserted::New(unit))
     }
@@ -271,15 +262,13 @@ impl Table {
             }
             return Ok(inserted);
         };
-        if self.full || !self.make_room(self.size(&record), false)? {
-            self.full = true;
+        if !self.has_room(&record, false)? {
             return Ok(Inserted::Full);
         }
-        let last = (self.slots()[slot] & UNITS) - 1;
+        let last = unit_of(self.slots()[slot]);
         let first = self.entry(last).place;
-        let unit = self.append(first, &record);
+        let unit = self.append(hash, slot, first, &record);
         self.set_place(last, unit);
-        self.slots_mut()[slot] = (tag(hash) << UNIT_BITS) | (unit + 1);
         Ok(Inserted::Known(unit))
     }
 
@@ -302,7 +291,7 @@ impl Table {
 
     /// The unit of the entry with this key; in a list, of the last one.
     pub(crate) fn find(&self, hash: KeyHash, key: &[u8]) -> Option<u64> {
-        self.find_slot(hash, key).map(|slot| (self.slots()[slot] & UNITS) - 1)
+        self.find_slot(hash, key).map(|slot| unit_of(self.slots()[slot]))
     }
 
     /// The slot of the entry with this key.
@@ -314,11 +303,11 @@ impl Table {
         loop {
             match slots[slot] {
                 0 => return None,
-                found if found >> UNIT_BITS == tag => {
-                    let unit = (found & UNITS) - 1;
-                    if equal(self.entry(unit).line.key(), key) {
-                        return Some(slot);
-                    }
+                found
+                    if found >> UNIT_BITS == tag
+                        && equal(self.entry(unit_of(found)).line.key(), key) =>
+                {
+                    return Some(slot);
                 }
                 _ => {}
             }
@@ -356,7 +345,7 @@ impl Table {
             let mut bytes = 0u8;
             for (&slot, &hash) in slots.iter().zip(hashes) {
                 if slot >> UNIT_BITS == tag(hash) && slot & UNITS > 0 {
-                    let entry = table(hash).at((slot & UNITS) - 1);
+                    let entry = table(hash).at(unit_of(slot));
                     bytes ^= entry[0] ^ entry.get(LINE).copied().unwrap_or(0);
                 }
             }
@@ -428,7 +417,18 @@ impl Table {
         slot
     }
 
-    /// Whether an entry of `size` bytes and its slot, if it needs one, fit, growing whatever must grow.
+    /// Whether a line and its slot, if it needs one, fit; from the first that does not, nothing does.
+    fn has_room(&mut self, line: &Record<'_>, slot: bool) -> Result<bool, Error> {
+        if !self.full {
+            match self.make_room(self.size(line), slot) {
+                Err(error) if self.records == 0 => return Err(error),
+                room => self.full = !room.unwrap_or(false),
+            }
+        }
+        Ok(!self.full)
+    }
+
+    /// The same for an entry of `size` bytes, growing whatever must grow.
     fn make_room(&mut self, size: usize, slot: bool) -> Result<bool, Error> {
         let mut growth = 0;
         let units = (size / UNIT) as u64;
@@ -474,8 +474,8 @@ impl Table {
         Ok(())
     }
 
-    /// Writes a record where there is room for it, and returns its unit.
-    fn append(&mut self, place: u64, line: &Record<'_>) -> u64 {
+    /// Writes a record where there is room for it, points a slot to it, and returns its unit.
+    fn append(&mut self, hash: KeyHash, slot: usize, place: u64, line: &Record<'_>) -> u64 {
         let size = self.size(line);
         let unit = (self.segments.len() as u64 - 1) * self.segment_units + self.units;
         let header = self.layout.header(line);
@@ -490,6 +490,7 @@ impl Table {
         }
         // A record longer than a segment fills one of its own.
         self.units = (self.units + (size / UNIT) as u64).min(self.segment_units);
+        self.slots_mut()[slot] = (tag(hash) << UNIT_BITS) | (unit + 1);
         unit
     }
 }
@@ -514,6 +515,11 @@ fn segment_of(budget: u64) -> usize {
         LARGE.. => LARGE_SEGMENT,
         _ => (budget as usize / 4).next_power_of_two().clamp(LEAST_SEGMENT, SEGMENT),
     }
+}
+
+/// The unit that a slot points to.
+fn unit_of(slot: u64) -> u64 {
+    (slot & UNITS) - 1
 }
 
 fn tag(hash: KeyHash) -> u64 {

@@ -53,8 +53,7 @@ pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
             Count(plan.pairs.unwrap_or(0))
         ));
     }
-    let (planned, work) =
-        (|| Ok(plan.clone()), |out: &mut (dyn Write + Send)| job.run_as(&plan, out));
+    let (planned, work) = (|| Ok(plan.clone()), |out: &mut (dyn Write + Send)| job.run(&plan, out));
     select(&planned, &work, &about, &args.work, &args.output, run, "joined")
 }
 

@@ -14,7 +14,7 @@ use super::rows::Indices;
 use crate::input::Input;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
-use crate::sink::Sink;
+use crate::sink::{RowStyle, Sink};
 use crate::{Error, Options};
 
 /// A list of prefixes.
@@ -86,12 +86,13 @@ impl<'a> Query<'a> {
         out: &'a mut (dyn Write + Send),
         options: &'a Options,
     ) -> Result<Self, Error> {
-        let ask = Ask {
-            wanted: Among::Listed { list, shown, column: options.records.column() },
-            absent,
-            flush: false,
-            out: Mutex::new(Sink::new(out, options.separator)),
-        };
+        let mut out = Sink::new(out, options.separator);
+        let column = options.records.column();
+        if shown {
+            out = out.with_style(RowStyle::Behind("prefix", column));
+        }
+        let wanted = Among::Listed { list, shown, json: column.is_none() };
+        let ask = Ask { wanted, absent, flush: false, out: Mutex::new(out) };
         let room = room_left(list.bytes(), options)?;
         let scanner = Scanner::new(options, KeyHasher::default())?;
         Ok(Self { scanner, ask, room, report: Report::default() })
@@ -157,12 +158,7 @@ enum Among<'a> {
     /// All of these.
     Filters(Vec<Queried<'a>>),
     /// One of them.
-    Listed {
-        list: &'a dyn Listed,
-        shown: bool,
-        /// The byte after the column in front; `None` for JSON lines.
-        column: Option<u8>,
-    },
+    Listed { list: &'a dyn Listed, shown: bool, json: bool },
 }
 
 /// A filter that is queried, and how.
@@ -238,12 +234,7 @@ impl Visit for Ask<'_> {
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
-        match self.wanted {
-            Among::Listed { shown: true, column: Some(column), .. } => {
-                out.header_after("prefix", column, row)?;
-            }
-            _ => out.header(Some(row))?,
-        }
+        out.header(Some(row))?;
         if self.flush { out.flush() } else { Ok(()) }
     }
 
@@ -262,10 +253,13 @@ impl Visit for Ask<'_> {
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
         match self.wanted {
-            Among::Listed { list, shown: true, column } => {
+            Among::Listed { list, shown: true, json } => {
                 for i in 0..lines.len() {
-                    let prefix = list.longest(lines.key(i)).unwrap_or_default();
-                    out.row_after(("prefix", &prefix), column, lines.row(i))?;
+                    let mut prefix = list.longest(lines.key(i)).unwrap_or_default();
+                    if json {
+                        prefix = format!("\"{prefix}\"").into();
+                    }
+                    out.row(prefix.as_bytes(), lines.row(i))?;
                 }
             }
             _ => out.rows(lines, 0..lines.len())?,

@@ -66,7 +66,7 @@ pub(super) struct Build<'a> {
     seen: Sharded<'a>,
     doubtful: Sharded<'a>,
     /// New doubtful hashes.
-    keys: AtomicU64,
+    pub(super) keys: AtomicU64,
     bucketed: usize,
 }
 
@@ -78,10 +78,6 @@ impl<'a> Build<'a> {
     ) -> Self {
         let (seen, doubtful) = (Sharded::new(seen, threads), Sharded::new(doubtful, threads));
         Self { seen, doubtful, keys: AtomicU64::new(0), bucketed }
-    }
-
-    pub(super) fn keys(&self) -> u64 {
-        self.keys.load(Ordering::Relaxed)
     }
 }
 
@@ -112,15 +108,13 @@ impl Build<'_> {
 }
 
 /// Inserts doubtful hashes and returns how many were new.
-fn doubt(shard: &mut Shard<'_>, mut hashes: &[KeyHash]) -> u64 {
-    let (mut new, mut count) = ([false; 64], 0);
-    while !hashes.is_empty() {
-        let (some, rest) = hashes.split_at(hashes.len().min(new.len()));
+fn doubt(shard: &mut Shard<'_>, hashes: &[KeyHash]) -> u64 {
+    let mut new = [false; 64];
+    let count = |some: &[KeyHash]| {
         shard.insert_all_new(some, &mut new[..some.len()]);
-        count += new[..some.len()].iter().filter(|new| **new).count() as u64;
-        hashes = rest;
-    }
-    count
+        new[..some.len()].iter().filter(|new| **new).count() as u64
+    };
+    hashes.chunks(64).map(count).sum()
 }
 
 impl Visit for Build<'_> {

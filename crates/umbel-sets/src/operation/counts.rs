@@ -9,12 +9,17 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::table::{LEAST_RECORD, UNIT};
+use umbel::KeyHash;
+
+use crate::Error;
+use crate::records::Record;
+use crate::table::{Inserted, LEAST_RECORD, Table, UNIT};
 
 /// Units per counter.
 pub(super) const SHARE: u64 = (LEAST_RECORD / UNIT) as u64;
-/// Counters of a block, 341 KiB: as many as a table segment needs. With several words per counter, as many words.
-const BLOCK: u64 = (if cfg!(test) { 1u64 << 7 } else { 1 << 18 }).div_ceil(SHARE);
+/// Words of a block, 256 KiB or 512: with thousands of inputs, a block with a counter for each line of a table
+/// segment could exceed the memory.
+const BLOCK: usize = if cfg!(test) { 1 << 5 } else { 1 << 16 };
 
 /// Inputs that may be read at the same time while the inputs with each line are counted.
 pub(super) const INPUTS_AT_ONCE: usize = 16;
@@ -34,6 +39,22 @@ pub(super) enum Counted {
     Sides,
 }
 
+impl Counted {
+    /// The words of 32 and of 64 bits that a counter has.
+    fn words(self) -> (usize, usize) {
+        match self {
+            Self::Lines => (1, 0),
+            // The second is the last input in which a line was found, and which of the `INPUTS_AT_ONCE` up to it have the
+            // line, 16 bits each.
+            Self::Inputs => (2, 0),
+            Self::Last => (1, 1),
+            Self::Holders(words) => (0, words.into()),
+            // A bit for each side, and above these how much more often the first has the line.
+            Self::Sides => (0, 1),
+        }
+    }
+}
+
 /// The count of a line that both sides have equally often, and of one that they do not.
 pub(super) const EVEN: u64 = 2;
 pub(super) const UNEVEN: u64 = 3;
@@ -42,152 +63,155 @@ const BOTH: u64 = 0b11;
 /// Once more on the first side.
 const MORE: u64 = BOTH + 1;
 
-/// A counter for every three units.
-type Blocks<T> = Vec<Box<[T]>>;
-
 pub(super) struct Counts {
     counted: Counted,
-    blocks: Blocks<AtomicU32>,
-    /// If inputs are counted: the last one in which a line was found, and which of the [`INPUTS_AT_ONCE`] up to it have
-    /// the line, 16 bits each.
-    last: Blocks<AtomicU32>,
-    /// The last place of each line, if needed.
-    places: Blocks<AtomicU64>,
-    /// The inputs that have each line, if needed: some words for each. For two sides, a bit each, and above these how
-    /// much more often the first has the line.
-    holders: Blocks<AtomicU64>,
-    /// How often a counter overflowed.
+    narrow: Words<AtomicU32>,
+    wide: Words<AtomicU64>,
+    /// How often a counter of 32 bits overflowed.
     rounds: Mutex<HashMap<u64, u64>>,
 }
 
 impl Counts {
     pub(super) fn new(counted: Counted) -> Self {
-        let (blocks, last, places, holders) = Default::default();
-        Self { counted, blocks, last, places, holders, rounds: Mutex::default() }
+        let (narrow, wide) = counted.words();
+        let (narrow, wide) = (Words::new(narrow), Words::new(wide));
+        Self { counted, narrow, wide, rounds: Mutex::default() }
     }
 
-    /// The part of a share of memory left for a table whose lines are counted: 4 of 16 bytes go to counters, 8 of 20,
-    /// 12 of 24, or 8 for each word of holders.
+    /// The part of a share of memory left for a table whose lines are counted.
     pub(super) fn table(counted: Counted, share: u64) -> u64 {
-        match counted {
-            Counted::Lines => share - share / 4,
-            Counted::Inputs | Counted::Sides => share - share / 5 * 2,
-            Counted::Last => share / 2,
-            Counted::Holders(words) => {
-                share / (LEAST_RECORD as u64 + 8 * u64::from(words)) * LEAST_RECORD as u64
-            }
-        }
+        let (narrow, wide) = counted.words();
+        let each = LEAST_RECORD + narrow * size_of::<u32>() + wide * size_of::<u64>();
+        share / each as u64 * LEAST_RECORD as u64
     }
 
     /// Counts the record at `unit`, at a place in an input, for the first time.
     pub(super) fn begin(&mut self, unit: u64, input: usize, place: u64) {
-        match self.counted {
-            Counted::Lines => {}
-            Counted::Inputs => make(&mut self.last, unit, 1),
-            Counted::Last => make(&mut self.places, unit, 1),
-            Counted::Holders(_) | Counted::Sides => {
-                let words = if let Counted::Holders(words) = self.counted { words } else { 1 };
-                make(&mut self.holders, unit, words);
-                return self.add(unit, input, place);
-            }
-        }
-        make(&mut self.blocks, unit, 1);
+        self.narrow.make(unit);
+        self.wide.make(unit);
         self.add(unit, input, place);
     }
 
     /// Counts it once more; does nothing for an excluded line, which was never begun.
     pub(super) fn add(&self, unit: u64, input: usize, place: u64) {
-        if let Some(words) = self.holders(unit) {
-            words[input / 64].fetch_or(1 << (input % 64), Ordering::Relaxed);
-            return;
-        }
-        if let Some(sides) = self.sides(unit) {
-            let more = if input == 0 { MORE } else { MORE.wrapping_neg() };
-            sides.fetch_add(more, Ordering::Relaxed);
-            sides.fetch_or(1 << input, Ordering::Relaxed);
-            return;
-        }
-        let Some(number) = self::number(&self.blocks, unit) else { return };
-        if let Some(last) = self::number(&self.last, unit)
-            && !is_first_of(last, input)
-        {
-            return;
-        }
-        if let Some(last) = self::number(&self.places, unit) {
-            last.fetch_max(place, Ordering::Relaxed);
-        }
-        if number.fetch_add(1, Ordering::Relaxed) == u32::MAX {
-            *self.rounds.lock().expect("no worker panics").entry(unit).or_default() += 1;
+        let wide = self.wide.of(unit);
+        match (self.counted, self.narrow.of(unit), wide) {
+            (Counted::Holders(_), _, [_, ..]) => {
+                wide[input / 64].fetch_or(1 << (input % 64), Ordering::Relaxed);
+            }
+            (Counted::Sides, _, [sides]) => {
+                let more = if input == 0 { MORE } else { MORE.wrapping_neg() };
+                sides.fetch_add(more, Ordering::Relaxed);
+                sides.fetch_or(1 << input, Ordering::Relaxed);
+            }
+            (_, [number, last @ ..], _) if last.iter().all(|last| is_first_of(last, input)) => {
+                for last in wide {
+                    last.fetch_max(place, Ordering::Relaxed);
+                }
+                if number.fetch_add(1, Ordering::Relaxed) == u32::MAX {
+                    *self.rounds.lock().expect("no worker panics").entry(unit).or_default() += 1;
+                }
+            }
+            _ => {}
         }
     }
 
     /// Its last place, if stored.
     pub(super) fn last_place(&self, unit: u64) -> Option<u64> {
-        number(&self.places, unit).map(|place| place.load(Ordering::Relaxed))
+        match (self.counted, self.wide.of(unit)) {
+            (Counted::Last, [place]) => Some(place.load(Ordering::Relaxed)),
+            _ => None,
+        }
     }
 
     /// The inputs that have it, if these are counted.
     pub(super) fn holders(&self, unit: u64) -> Option<&[AtomicU64]> {
-        let Counted::Holders(words) = self.counted else { return None };
-        numbers(&self.holders, unit, words)
-    }
-
-    /// The sides that have it, if these are counted.
-    fn sides(&self, unit: u64) -> Option<&AtomicU64> {
-        (self.counted == Counted::Sides).then(|| number(&self.holders, unit)).flatten()
+        let words = self.wide.of(unit);
+        (matches!(self.counted, Counted::Holders(_)) && !words.is_empty()).then_some(words)
     }
 
     /// Its count; for sides, [`EVEN`] or [`UNEVEN`] if both have it.
     pub(super) fn get(&self, unit: u64) -> u64 {
-        if let Some(sides) = self.sides(unit) {
-            return match sides.load(Ordering::Relaxed) {
+        match (self.counted, self.wide.of(unit)) {
+            (Counted::Sides, [sides]) => match sides.load(Ordering::Relaxed) {
                 BOTH => EVEN,
                 sides if sides & BOTH == BOTH => UNEVEN,
                 _ => 1,
-            };
+            },
+            (Counted::Holders(_), words) => {
+                words.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones())).sum()
+            }
+            _ => {
+                let number = self.narrow.of(unit).first();
+                let number = number.map_or(0, |number| number.load(Ordering::Relaxed));
+                let rounds = self.rounds.lock().expect("no worker panics").get(&unit).copied();
+                (rounds.unwrap_or(0) << 32) + u64::from(number)
+            }
         }
-        if let Some(words) = self.holders(unit) {
-            return words
-                .iter()
-                .map(|word| u64::from(word.load(Ordering::Relaxed).count_ones()))
-                .sum();
+    }
+}
+
+/// Some words for every three units.
+struct Words<T> {
+    each: usize,
+    /// Each block is for so many times three units, as a power of two: a division would cost more than all else.
+    counters: u32,
+    blocks: Vec<Box<[T]>>,
+}
+
+impl<T: Default> Words<T> {
+    fn new(each: usize) -> Self {
+        Self { each, counters: (BLOCK / each.max(1)).max(1).ilog2(), blocks: Vec::new() }
+    }
+
+    /// Allocates the block with the words of a unit.
+    fn make(&mut self, unit: u64) {
+        let block = (unit / SHARE >> self.counters) as usize;
+        if self.blocks.len() <= block {
+            // A long record skips units, whose blocks stay empty.
+            self.blocks.resize_with(block + 1, Box::default);
         }
-        let number = number(&self.blocks, unit).map_or(0, |number| number.load(Ordering::Relaxed));
-        let rounds = self.rounds.lock().expect("no worker panics").get(&unit).copied();
-        (rounds.unwrap_or(0) << 32) + u64::from(number)
+        if self.blocks[block].is_empty() {
+            self.blocks[block] = (0..self.each << self.counters).map(|_| T::default()).collect();
+        }
+    }
+
+    /// The words of a unit; none if they were not made.
+    #[inline]
+    fn of(&self, unit: u64) -> &[T] {
+        let number = unit / SHARE;
+        let block = self.blocks.get((number >> self.counters) as usize);
+        let start = (number & ((1 << self.counters) - 1)) as usize * self.each;
+        block.and_then(|block| block.get(start..start + self.each)).unwrap_or_default()
     }
 }
 
-/// Counters of `words` words in a block: with thousands of inputs, a block for a segment could exceed the memory.
-#[inline]
-fn of_block(words: u16) -> u64 {
-    BLOCK.div_ceil(u64::from(words))
+/// A table, and the counts of its lines if these are needed.
+pub(super) struct CountedTable {
+    pub(super) table: Table,
+    pub(super) counts: Option<Counts>,
 }
 
-/// Allocates the block with the counter of a unit, of `words` words each.
-fn make<T: Default>(blocks: &mut Blocks<T>, unit: u64, words: u16) {
-    let count = of_block(words);
-    let block = (unit / SHARE / count) as usize;
-    if blocks.len() <= block {
-        // A long record skips units, whose blocks stay empty.
-        blocks.resize_with(block + 1, Box::default);
+impl CountedTable {
+    pub(super) fn new(table: Table, counted: Option<Counted>) -> Self {
+        Self { table, counts: counted.map(Counts::new) }
     }
-    if blocks[block].is_empty() {
-        blocks[block] = (0..count * u64::from(words)).map(|_| T::default()).collect();
+
+    /// Adds a line, as [`Table::insert`], and counts it.
+    pub(super) fn insert(
+        &mut self,
+        hash: KeyHash,
+        (input, place): (usize, u64),
+        line: Record<'_>,
+    ) -> Result<Inserted, Error> {
+        let inserted = self.table.insert(hash, place, line)?;
+        match (inserted, &mut self.counts) {
+            (Inserted::New(unit), Some(counts)) => counts.begin(unit, input, place),
+            (Inserted::Known(unit), Some(counts)) => counts.add(unit, input, place),
+            _ => {}
+        }
+        Ok(inserted)
     }
-}
-
-#[inline]
-fn number<T>(blocks: &[Box<[T]>], unit: u64) -> Option<&T> {
-    numbers(blocks, unit, 1).map(|words| &words[0])
-}
-
-#[inline]
-fn numbers<T>(blocks: &[Box<[T]>], unit: u64, words: u16) -> Option<&[T]> {
-    let (count, words) = (of_block(words), usize::from(words));
-    let block = blocks.get((unit / SHARE / count) as usize)?;
-    let start = (unit / SHARE % count) as usize * words;
-    block.get(start..start + words)
 }
 
 /// Notes that a line is in an input, at most [`INPUTS_AT_ONCE`] − 1 before the last one noted; returns whether that is
@@ -217,7 +241,7 @@ mod tests {
             counts.begin(unit, 0, 0);
         }
         counts.add(3, 0, 0);
-        counts.blocks[0][1].store(u32::MAX, Ordering::Relaxed);
+        counts.narrow.of(3)[0].store(u32::MAX, Ordering::Relaxed);
         counts.add(3, 0, 0);
         counts.add(3, 0, 0);
         assert_eq!([0, 3, 1_000_000].map(|unit| counts.get(unit)), [1, (1 << 32) + 1, 1]);

@@ -7,9 +7,9 @@ use super::rule::Rule;
 use super::set::check_at_least;
 use super::{SetOperation, SetPlan};
 use crate::input::Input;
-use crate::records::{quote, split_end};
+use crate::records::quote;
 use crate::report::Report;
-use crate::sink::Sink;
+use crate::sink::{RowStyle, Sink};
 use crate::{Error, Options, Records};
 
 /// What precedes a line, for each input that has it.
@@ -28,7 +28,8 @@ pub enum Labels {
 #[derive(Debug)]
 pub struct Holders<'a> {
     operation: SetOperation<'a>,
-    only: Option<Vec<usize>>,
+    /// A bit for each input, as results have them.
+    only: Option<Vec<u8>>,
     labels: Option<Labels>,
 }
 
@@ -62,12 +63,12 @@ impl<'a> Holders<'a> {
         assert!(!only.is_empty(), "a line is in one input at least");
         let inputs = self.operation.inputs.len();
         assert!(only.iter().all(|input| *input < inputs), "there are such inputs");
-        let mut only = only.to_vec();
-        only.sort_unstable();
-        only.dedup();
+        let mut bits = vec![0u8; 8 * inputs.div_ceil(64)];
+        only.iter().for_each(|input| bits[input / 8] |= 1 << (input % 8));
+        let count: u64 = bits.iter().map(|byte| u64::from(byte.count_ones())).sum();
         let at_least = &mut self.operation.rule.at_least;
-        *at_least = (only.len() as u64).max(*at_least);
-        Self { only: Some(only), ..self }
+        *at_least = count.max(*at_least);
+        Self { only: Some(bits), ..self }
     }
 
     /// Writes the inputs that have it in front of each line: as a column named `files`, separated by commas; with JSON
@@ -98,67 +99,49 @@ impl<'a> Holders<'a> {
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         let SetOperation { inputs, options, .. } = self.operation;
         let Options { records, separator, .. } = options;
-        let words = inputs.len().div_ceil(64);
-        let only = self.only.as_ref().map(|only| {
-            let mut bits = vec![0; 8 * words];
-            only.iter().for_each(|input| bits[input / 8] |= 1 << (input % 8));
-            bits
-        });
+        let bytes = 8 * inputs.len().div_ceil(64);
         let labels = self.labels.map(|labels| self.each(labels));
-        let mut sink = Sink::new(out, *separator);
+        let style = match labels {
+            Some(_) => RowStyle::Behind("files", records.column()),
+            None => RowStyle::Rows,
+        };
+        let mut sink = Sink::new(out, *separator).with_style(style);
+        sink.header(self.operation.header()?.as_deref())?;
         let mut text = Vec::new();
-        if let Some(header) = self.operation.header()? {
-            if let (Some(_), Some(column)) = (&labels, records.column()) {
-                text.extend_from_slice(b"files");
-                text.push(column);
-            }
-            text.extend_from_slice(&header);
-            text.push(*separator);
-            sink.text(&text, 0)?;
-        }
-        let mut report = self.operation.hand_in_order(8 * words, &mut |selected| {
-            let (holders, row) = selected.row.split_at(8 * words);
-            if only.as_ref().is_some_and(|only| only != holders) {
+        let mut report = self.operation.hand_in_order(bytes, &mut |selected| {
+            let (holders, row) = selected.row.split_at(bytes);
+            if self.only.as_ref().is_some_and(|only| only != holders) {
                 return Ok(());
             }
-            text.clear();
-            match &labels {
-                None => text.extend_from_slice(row),
-                Some(labels) => self.labelled(labels, holders, row, &mut text),
+            if let Some(labels) = &labels {
+                self.label(labels, holders, &mut text);
             }
-            text.push(*separator);
-            sink.text(&text, 1)
+            sink.row(&text, row)
         })?;
         sink.finish(&mut report)?;
         Ok(report)
     }
 
-    /// Appends a row after the labels of the inputs that have it.
-    fn labelled(&self, labels: &[Vec<u8>], holders: &[u8], row: &[u8], text: &mut Vec<u8>) {
-        let column = self.operation.options.records.column();
-        if column.is_none() {
-            text.extend_from_slice(b"{\"files\":[");
-        }
-        let start = text.len();
+    /// Writes the labels of the inputs that have a row to `text`.
+    fn label(&self, labels: &[Vec<u8>], holders: &[u8], text: &mut Vec<u8>) {
+        text.clear();
         for (i, label) in labels.iter().enumerate() {
             if holders[i / 8] >> (i % 8) & 1 == 1 {
-                if text.len() > start {
-                    text.push(b',');
-                }
+                text.push(b',');
                 text.extend_from_slice(label);
             }
         }
-        match (column, &self.operation.options.records) {
-            (Some(delimiter), Records::Csv { .. }) => quote(text, start, delimiter),
-            (None, _) => text.extend_from_slice(b"],\"record\":"),
-            _ => {}
+        match self.operation.options.records {
+            Records::JsonLines { .. } => {
+                text[0] = b'[';
+                text.push(b']');
+            }
+            Records::Csv { delimiter, .. } => {
+                text.remove(0);
+                quote(text, 0, delimiter);
+            }
+            _ => drop(text.remove(0)),
         }
-        let Some(column) = column else {
-            let (row, end) = split_end(row);
-            return [row, b"}", end].iter().for_each(|part| text.extend_from_slice(part));
-        };
-        text.push(column);
-        text.extend_from_slice(row);
     }
 
     /// The label of each input.

@@ -20,11 +20,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::{Blocked, Filter, KeyHash};
-use umbel_io::threads::on_parts;
 
 use super::keys::KeySet;
 use super::plan::LEAST_FILTER;
 use super::rule::{Others, Rule};
+use super::settle::{Part, Settling};
 use super::{SetOperation, SetPlan};
 use crate::budget::Budget;
 use crate::bulk::{Picked, fill, of_hashes};
@@ -35,11 +35,11 @@ use crate::passes::Passes;
 use crate::places::Places;
 use crate::records::{Beside, Flaw, Layout, Record, empty};
 use crate::report::{Joined, Report};
-use crate::scan::{Lines, Scanner, Tally, Visit};
+use crate::scan::{Each, Lines, Scanner, Tally, Visit};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Scattered, Selected, Spill, SpillWriter};
-use crate::table::{Cursor, Inserted, KEPT_LINE, Table};
-use crate::{Error, Options, Progress};
+use crate::table::{Cursor, Inserted, Table};
+use crate::{Error, Options};
 
 /// The rows without a partner that a join keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,24 +201,13 @@ impl<'a> Join<'a> {
         Ok(plan)
     }
 
-    /// Writes the joined rows to `out`.
-    ///
-    /// # Errors
-    /// Errors of reading, of temporary files and of `out`; [`Error::SameColumn`] and [`Error::SameMember`] for names
-    /// that both inputs have. What was written before an error is the beginning of the result.
-    pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
-        self.run_as(&self.plan()?, out)
-    }
-
     /// Writes the joined rows to `out`, as [planned](Self::plan).
     ///
     /// # Errors
-    /// As for [`run`](Self::run); [`Error::Memory`] for a plan, made with more memory, whose filter does not fit.
-    pub fn run_as(
-        &self,
-        plan: &SetPlan,
-        out: &mut (dyn io::Write + Send),
-    ) -> Result<Report, Error> {
+    /// Errors of reading, of temporary files and of `out`; [`Error::SameColumn`] and [`Error::SameMember`] for names
+    /// that both inputs have; [`Error::Memory`] for a plan, made with more memory, whose filter does not fit. What was
+    /// written before an error is the beginning of the result.
+    pub fn run(&self, plan: &SetPlan, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         self.budget.check_filters(plan.seen.as_ref().map_or(0, umbel::Plan::bytes))?;
         let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
         let scanner = scanner.joining_rows(self.prefix);
@@ -226,79 +215,47 @@ impl<'a> Join<'a> {
         let beside = beside.map_err(|error| scanner.located(error, self.inputs))?;
         let [left, right] = beside.widths();
         let inputs = [self.inputs[0].again()?.joined(left), self.inputs[1].again()?.joined(right)];
-        Join { inputs: &inputs, ..*self }.run_between(plan, scanner, &beside, out)
-    }
-
-    /// As [`run_as`](Self::run_as), with this layout of joined rows.
-    fn run_between(
-        &self,
-        plan: &SetPlan,
-        scanner: Scanner<'_>,
-        beside: &Beside,
-        out: &mut (dyn io::Write + Send),
-    ) -> Result<Report, Error> {
         self.options.progress.expect(plan.bytes_read - plan.later);
         let mut sink = Sink::new(out, self.options.separator);
         let mut joining = Joining {
-            join: self,
-            beside,
+            join: &Join { inputs: &inputs, ..*self },
+            beside: &beside,
             disk: Disk::new(&self.options.tmp),
-            passes: Passes::new(self.inputs),
+            passes: Passes::new(&inputs),
             scanner,
-            left: 0,
             matched: AtomicU64::new(0),
         };
         joining.run(plan, &mut sink)?;
-        let Joining { disk, passes, scanner, left, matched, .. } = joining;
+        let written = sink.lines();
+        let right = match self.unpaired {
+            Unpaired::Both => Some(joining.right_alone(&mut sink)?),
+            Unpaired::None | Unpaired::Left => None,
+        };
+        let Joining { disk, passes, matched, .. } = joining;
         let left_matched = matched.into_inner();
-        let left_unmatched = left - left_matched;
+        let left_unmatched = passes.tallies()[0].map_or(0, |tally| tally.lines) - left_matched;
         let alone = if self.unpaired == Unpaired::None { 0 } else { left_unmatched };
-        let pairs = sink.lines() - alone;
-        let mut joined = Joined { pairs, left_matched, left_unmatched, right_unmatched: None };
-        let tallies = [1, 0].map(|i| passes.tallies()[i]).to_vec();
-        let mut report = passes.finish(self.inputs, &disk);
-        if self.unpaired == Unpaired::Both {
-            let right = self.right_alone(&scanner, tallies, beside, &mut sink)?;
+        let right_unmatched = right.is_some().then(|| sink.lines() - written);
+        let pairs = written - alone;
+        let mut report = passes.finish(&inputs, &disk);
+        if let Some(right) = right {
             report.passes += right.passes;
             report.follow(right);
-            joined.right_unmatched = Some(sink.lines() - pairs - alone);
         }
-        report.joined = Some(joined);
+        report.joined = Some(Joined { pairs, left_matched, left_unmatched, right_unmatched });
         sink.finish(&mut report)?;
         Ok(report)
-    }
-
-    /// Writes the rows of the second input that have no partner.
-    fn right_alone(
-        &self,
-        scanner: &Scanner<'_>,
-        tallies: Vec<Option<Tally>>,
-        beside: &Beside,
-        sink: &mut Sink<'_>,
-    ) -> Result<Report, Error> {
-        let inputs = self.turned()?;
-        let alone = self.operation(&inputs, Others::Anti);
-        let seen = Some((scanner.hasher.clone(), tallies));
-        let mut text = Vec::new();
-        alone.hand_after(seen, &mut |selected| {
-            text.clear();
-            let at = || Place::new(inputs[0].name(), selected.place);
-            let added = beside.right(selected.row, &mut text);
-            added.map_err(|flaw| scanner.located(scanner.flawed(flaw, &at()), &inputs))?;
-            self.put(&text, 1, sink)
-        })
     }
 }
 
 /// A running join.
 struct Joining<'a> {
-    /// Rows of the left input, and how many of them have a partner.
-    left: u64,
-    matched: AtomicU64,
     join: &'a Join<'a>,
+    /// Rows of the left input with a partner.
+    matched: AtomicU64,
     scanner: Scanner<'a>,
     beside: &'a Beside,
-    disk: Disk<'a>,
+    disk: Disk,
     passes: Passes,
 }
 
@@ -316,11 +273,8 @@ impl Joining<'_> {
             self.join.put(header, 0, sink)?;
         }
         match gathered {
-            Gathered::Held(table) => {
-                self.passes.report.distinct = table.len();
-                self.join(&table, sink)
-            }
-            Gathered::Spilled(files) => self.settle(files, sink),
+            Gathered::Held(table) => self.join(&table, sink),
+            Gathered::Spilled(right) => self.settle(right.finish()?, sink),
         }
     }
 
@@ -328,123 +282,129 @@ impl Joining<'_> {
     fn gather(&mut self, filter: Option<Blocked>) -> Result<Gathered, Error> {
         let (inputs, budget) = (self.join.inputs, self.scanner.budget);
         let filters = filter.as_ref().map_or(0, |filter| filter.plan().bytes());
-        let state =
-            Gathering { table: Table::new(budget.table(filters), Layout::Keyed)?, spilled: None };
+        let table = Table::new(budget.table(filters), Layout::Keyed)?;
         let gather = Gather {
             filter: filter.as_ref(),
             joining: self,
             start: Places::new(inputs).start(1),
             total: lengths(&inputs[1..]),
-            state: Mutex::new(state),
+            gathered: Mutex::new(Gathered::Held(table)),
         };
         let tallies = self.scanner.scan_some(inputs, 1..2, budget.long_line(), &gather)?;
-        let Gathering { table, spilled } = gather.state.into_inner().expect("no worker panics");
-        self.passes.seen(inputs, 1..2, &tallies)?;
-        self.scanner.check_keyed(inputs, self.passes.tallies())?;
-        Ok(match spilled {
-            Some(partitions) => Gathered::Spilled(partitions.finish(&self.disk)?),
-            None => Gathered::Held(table),
-        })
+        let gathered = gather.gathered.into_inner().expect("no worker panics");
+        self.seen(1..2, &tallies)?;
+        Ok(gathered)
+    }
+
+    /// Records the last pass over an input.
+    fn seen(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
+        self.passes.seen(self.join.inputs, range, tallies)?;
+        self.scanner.check_keyed(self.join.inputs, self.passes.tallies())
     }
 
     /// Step 3 with all lists in memory.
     fn join(&mut self, table: &Table, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let inputs = self.join.inputs;
-        let counts = Mutex::default();
-        let pass = Pass { joining: self, table, counts, sink: Mutex::new(sink) };
+        self.passes.report.distinct = table.len();
+        let pass = Pass { joining: self, lists: Lists::of(table), sink: Mutex::new(sink) };
         let spare = self.scanner.budget.long_line() + table.room() / 2;
-        let tallies = self.scanner.scan_some(inputs, 0..1, spare, &pass)?;
-        self.left_seen(&tallies)
-    }
-
-    fn left_seen(&mut self, tallies: &[crate::scan::Tally]) -> Result<(), Error> {
-        let inputs = self.join.inputs;
-        self.left = tallies.iter().map(|tally| tally.lines).sum();
-        self.passes.seen(inputs, 0..1, tallies)?;
-        self.scanner.check_keyed(inputs, self.passes.tallies())
+        let tallies = self.scanner.scan_some(self.join.inputs, 0..1, spare, &pass)?;
+        self.seen(0..1, &tallies)
     }
 
     /// Steps 3 and 4 with what was spilled.
     fn settle(&mut self, right: Vec<Spill>, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let (inputs, budget) = (self.join.inputs, self.scanner.budget);
+        let (disk, budget) = (&self.disk, self.scanner.budget);
         let files: Vec<_> = right.iter().collect();
         let room = (budget.table(0) / 2).max(LEAST_FILTER);
-        let filter = KeySet::none().filter(&files, &self.scanner, &self.disk, room)?;
+        let filter = KeySet::none().filter(&files, &self.scanner, room)?;
         let filter = filter.expect("some keys are spilled");
-        let left = Partitions::new(
-            &self.disk,
-            0,
-            right.len(),
-            budget.spill_buffers(),
-            self.scanner.layout(),
-        )?;
-        let runs = Mutex::new(Runs::new(budget.spill_buffers()));
+        let (buffers, layout) = (budget.spill_buffers(), self.scanner.layout());
+        let left = Partitions::new(disk, 0, right.len(), buffers, layout)?;
+        let runs = Mutex::new(Runs::new(disk, buffers));
         let spread = Spread { filter: &filter, joining: self, left: &left, runs: &runs };
         let spare = budget.long_line() + budget.table(filter.plan().bytes());
-        let tallies = self.scanner.scan_some(inputs, 0..1, spare, &spread)?;
-        self.left_seen(&tallies)?;
+        let tallies = self.scanner.scan_some(self.join.inputs, 0..1, spare, &spread)?;
         drop(filter);
-        let left = left.finish(&self.disk)?;
         let mut runs = runs.into_inner().expect("no worker panics");
         runs.end();
-        let longest = left.iter().chain(&right).map(Spill::longest).max().unwrap_or(0);
-        let memory = budget.rest - budget.rest / 4;
-        let (count, each) = (right.len() as u64, needed(&right) / right.len() as u64);
-        let threads = budget.settling_threads(memory, longest, count, each);
-        let lists = Mutex::new(SpillWriter::new(&self.disk, PIECE, Layout::Lines)?);
-        let settle = Settle {
-            joining: self,
-            memory: memory / threads as u64,
-            lists: &lists,
-            progress: self.scanner.progress,
+        let left = left.finish()?;
+        self.seen(0..1, &tallies)?;
+
+        let Scanner { hasher, progress, .. } = &self.scanner;
+        let (disk, memory) = (&self.disk, budget.rest - budget.rest / 4);
+        let settling = Settling { disk, hasher, budget, progress, memory };
+        let parts = Part::all(left, right.into_iter().map(|right| vec![right]).collect(), 0);
+        let lists = Mutex::new(SpillWriter::new(disk, PIECE, Layout::Lines)?);
+        let needed = |part: &Part| part.others[0].in_memory();
+        let settle = |settling, part, runs: &mut Runs| {
+            Settle { joining: self, settling, lists: &lists }.part(part, runs)
         };
-        let start = || (0, Runs::new(settle.memory / 16));
-        let work = |(right, left), (keys, runs): &mut (u64, Runs)| {
-            *keys += settle.part(right, left, 1, runs)?;
-            Ok::<_, Error>(Vec::new())
-        };
-        let parts = right.into_iter().zip(left).collect();
-        for (keys, more) in on_parts(threads, parts, start, work)? {
-            self.passes.report.distinct += keys;
-            runs.join(more, &self.disk)?;
-        }
-        let lists = lists.into_inner().expect("no worker panics").finish(&self.disk)?;
+        let keys = settling.run(parts, &mut runs, needed, settle)?;
+        let lists = lists.into_inner().expect("no worker panics").finish()?;
+        self.passes.report.distinct = keys;
         self.write(runs, &lists, sink)
     }
 
-    /// Writes the joined rows of all runs, by the places of their left rows.
+    /// Writes the joined rows of all runs, by the places of their left rows. Those of one row may come from several runs,
+    /// in the order of its partners; that it is alone comes last, and is only true if it came with none before.
     fn write(&self, runs: Runs, lists: &Spill, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let mut merged = runs.merge(&self.disk, self.scanner.budget.rest / 4)?;
-        let (mut text, mut last) = (Vec::new(), None);
-        while let Some(Selected { place, count, row }) = merged.next(&self.disk)? {
-            if count == ALONE {
-                self.join.put(row, 1, sink)?;
-                continue;
-            }
-            // Its partners may come from several runs.
-            if last.replace(place) != Some(place) {
-                self.matched.fetch_add(1, Ordering::Relaxed);
+        let mut merged = runs.merge(self.scanner.budget.rest / 4)?;
+        let mut last = None;
+        while let Some(Selected { place, count, row }) = merged.next()? {
+            match (last.replace(place) == Some(place), self.join.partners) {
+                (true, _) if count == ALONE => continue,
+                (true, Partners::First) => continue,
+                (true, Partners::Unique) => return Err(self.repeated(place)),
+                (true, Partners::All) => {}
+                (false, _) => {
+                    self.matched.fetch_add(u64::from(count != ALONE), Ordering::Relaxed);
+                }
             }
             if count < LISTED {
-                self.join.put(row, count, sink)?;
+                self.join.put(row, count.max(1), sink)?;
                 continue;
             }
-            let word = |at: usize| u64::from_le_bytes(row[at..at + 8].try_into().expect("8 bytes"));
-            let mut list = lists.read_range(word(0)..word(8), PIECE);
-            while list.read_some(&self.disk)? {
-                let mut some = 0;
-                for i in 0..list.len() {
-                    self.both(place, &row[16..], list.get(i).1.row, &mut text)?;
-                    some += 1;
-                    if text.len() >= PIECE || i + 1 == list.len() {
-                        sink.text(&text, std::mem::take(&mut some))?;
-                        text.clear();
-                    }
+            let (ends, _) = row.as_chunks::<8>();
+            let [start, end] = [0, 1].map(|i| u64::from_le_bytes(ends[i]));
+            let mut list = lists.read_range(start..end, PIECE);
+            self.long((place, &row[16..]), sink, &mut |put| {
+                while list.advance()? {
+                    put(list.line().1.row)?;
                 }
-                self.scanner.progress.check()?;
-            }
+                Ok(())
+            })?;
         }
         Ok(())
+    }
+
+    /// The error of a row of the left input with several partners, for whose key it is read again.
+    fn repeated(&self, place: u64) -> Error {
+        let find = Each::in_order(|lines: &Lines<'_>| {
+            match (0..lines.len()).find(|&i| lines.place(i) == place) {
+                Some(i) => Err(self.join.repeated(lines.key(i))),
+                None => Ok(()),
+            }
+        });
+        let (inputs, spare) = (self.join.inputs, self.scanner.budget.long_line());
+        let found = self.scanner.scan_some(inputs, 0..1, spare, &find);
+        found.err().unwrap_or_else(|| inputs[0].changed())
+    }
+
+    /// Writes the rows of the second input that have no partner.
+    fn right_alone(&self, sink: &mut Sink<'_>) -> Result<Report, Error> {
+        let inputs = self.join.turned()?;
+        let alone = self.join.operation(&inputs, Others::Anti);
+        let tallies = self.passes.tallies().iter().rev().copied().collect();
+        let seen = Some((self.scanner.hasher.clone(), tallies));
+        let mut text = Vec::new();
+        alone.hand_after(seen, &mut |selected| {
+            text.clear();
+            let at = || Place::new(inputs[0].name(), selected.place);
+            let added = self.beside.right(selected.row, &mut text);
+            let flawed = |flaw| self.scanner.located(self.scanner.flawed(flaw, &at()), &inputs);
+            added.map_err(flawed)?;
+            self.join.put(&text, 1, sink)
+        })
     }
 
     /// Appends a joined row.
@@ -459,19 +419,80 @@ impl Joining<'_> {
         self.beside.left(left, to).map_err(|flaw| self.left_flaw(flaw, place))
     }
 
-    /// Appends a result to runs, without its text if it is only counted.
-    fn push(&self, runs: &mut Runs, place: u64, count: u64, text: &[u8]) -> Result<(), Error> {
-        let row = if self.join.total { &[] } else { text };
-        runs.push(&self.disk, Selected { place, count, row })
-    }
-
     /// The error for a flaw in a row of the left input; places are its offsets.
     fn left_flaw(&self, flaw: Flaw, place: u64) -> Error {
         self.scanner.flawed(flaw, &Place::new(self.join.inputs[0].name(), place))
     }
 
+    /// Appends the joined rows of a left one, at a place, and returns how many they are; `None` and none of them if `text`
+    /// would have more than `most` bytes. If they are only counted, checks the row.
+    fn listed(
+        &self,
+        (place, left): (u64, &[u8]),
+        lists: &Lists<'_>,
+        unit: u64,
+        most: usize,
+        text: &mut Vec<u8>,
+    ) -> Result<Option<u64>, Error> {
+        let (start, mut count) = (text.len(), 0);
+        if self.join.total {
+            if start + left.len() > most {
+                return Ok(None);
+            }
+            self.left(place, left, text)?;
+            text.truncate(start);
+            return Ok(Some(lists.length(unit)));
+        }
+        for record in lists.table.list(unit) {
+            if text.len() + left.len() + record.row.len() > most {
+                text.truncate(start);
+                return Ok(None);
+            }
+            self.both(place, left, record.row, text)?;
+            count += 1;
+        }
+        Ok(Some(count))
+    }
+
+    /// Writes the joined rows of a left one, at a place, with all that `each` passes on: some at a time.
+    fn long(
+        &self,
+        (place, left): (u64, &[u8]),
+        sink: &mut Sink<'_>,
+        each: &mut dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (mut text, mut rows) = (Vec::new(), 0);
+        each(&mut |added| {
+            self.both(place, left, added, &mut text)?;
+            rows += 1;
+            if text.len() >= PIECE {
+                sink.text(&text, std::mem::take(&mut rows))?;
+                text.clear();
+                self.scanner.progress.check()?;
+            }
+            Ok(())
+        })?;
+        sink.text(&text, rows)
+    }
+
+    /// Appends a result to runs, without its text if it is only counted.
+    fn push(&self, runs: &mut Runs, place: u64, count: u64, text: &[u8]) -> Result<(), Error> {
+        let row = if self.join.total { &[] } else { text };
+        runs.push(Selected { place, count, row })
+    }
+
     fn keeps_left(&self) -> bool {
         self.join.unpaired != Unpaired::None
+    }
+
+    /// Whether a right row is left out, because it is not the first with its key.
+    fn skips(&self, table: &Table, hash: KeyHash, record: &Record<'_>) -> bool {
+        self.join.partners == Partners::First && table.find(hash, record.key()).is_some()
+    }
+
+    /// Whether a row may not have so many partners.
+    fn refuses(&self, lists: &Lists<'_>, unit: u64) -> bool {
+        self.join.partners == Partners::Unique && lists.table.list(unit).nth(1).is_some()
     }
 }
 
@@ -482,16 +503,10 @@ fn reserve(to: &mut Vec<u8>, row: usize) {
     }
 }
 
-/// Bytes of a table of all lines of some files.
-fn needed(files: &[Spill]) -> u64 {
-    files.iter().map(|file| file.bytes() + KEPT_LINE * file.lines()).sum()
-}
-
-/// The outcome of step 2.
+/// What the rows of the right input add: all of it in memory, or none.
 enum Gathered {
     Held(Table),
-    /// The files of each partition: nothing is in memory.
-    Spilled(Vec<Spill>),
+    Spilled(Partitions),
 }
 
 /// Gathers what the rows of the right input add.
@@ -500,12 +515,7 @@ struct Gather<'a> {
     joining: &'a Joining<'a>,
     start: u64,
     total: u64,
-    state: Mutex<Gathering>,
-}
-
-struct Gathering {
-    table: Table,
-    spilled: Option<Partitions>,
+    gathered: Mutex<Gathered>,
 }
 
 /// What the kept rows of a worker add, concatenated, and where each part ends.
@@ -519,53 +529,40 @@ struct Added {
 
 impl Gather<'_> {
     /// Moves all lists to partitions.
-    fn spill(&self, state: &mut Gathering, done: u64) -> Result<(), Error> {
+    fn spill(&self, table: &Table, done: u64) -> Result<Partitions, Error> {
         let Joining { disk, scanner, .. } = self.joining;
         let budget = scanner.budget;
-        let count = budget.partitions(state.table.bytes(), done, self.total);
+        let count = budget.partitions(table.bytes(), done, self.total);
         let partitions = Partitions::new(disk, 0, count, budget.spill_buffers(), Layout::Keyed)?;
         let mut cursor = Cursor::default();
-        while let Some((_, entry)) = state.table.next(&mut cursor) {
+        while let Some((_, entry)) = table.next(&mut cursor) {
             partitions.push(scanner.hasher.hash(entry.line.key()), 0, entry.line)?;
         }
-        state.table = Table::new(0, Layout::Keyed)?;
-        state.spilled = Some(partitions);
-        Ok(())
+        Ok(partitions)
     }
 
+    /// Adds a record to its list; returns the partitions of all if the table is full, or probably will not hold the rest,
+    /// judging by the part so far: the sooner lists are spilled, the fewer are moved.
     fn add(
         &self,
-        state: &mut Gathering,
-        lines: &Lines<'_>,
-        i: usize,
-        added: &[u8],
-    ) -> Result<(), Error> {
-        let (hash, record) = (lines.hashes()[i], Record::apart(added, lines.key(i)));
-        let first = self.joining.join.partners == Partners::First;
-        if first && state.table.find(hash, record.key()).is_some() {
-            return Ok(());
+        table: &mut Table,
+        (hash, place): (KeyHash, u64),
+        record: Record<'_>,
+    ) -> Result<Option<Partitions>, Error> {
+        if self.joining.skips(table, hash, &record) {
+            return Ok(None);
         }
-        let done = lines.place(i) - self.start;
-        match state.table.insert_behind(hash, record)? {
-            Inserted::Full => {
-                self.spill(state, done)?;
-                let spilled = state.spilled.as_ref().expect("just made");
-                spilled.push(hash, 0, record)
-            }
-            _ if state.table.len().is_multiple_of(EARLY)
-                && self.will_be_full(&state.table, done) =>
-            {
-                self.spill(state, done)
-            }
-            _ => Ok(()),
+        let done = place - self.start;
+        if table.insert_behind(hash, record)? == Inserted::Full {
+            let partitions = self.spill(table, done)?;
+            partitions.push(hash, 0, record)?;
+            return Ok(Some(partitions));
         }
-    }
-
-    /// Whether the table will probably not hold the rest, judging by the part so far: the sooner lists are spilled, the
-    /// fewer are moved.
-    fn will_be_full(&self, table: &Table, done: u64) -> bool {
         let all = u128::from(table.bytes()) * u128::from(self.total) / u128::from(done.max(1));
-        done > self.total / 32 && all > 2 * u128::from(table.bytes() + table.room())
+        let too_many = table.len().is_multiple_of(EARLY)
+            && done > self.total / 32
+            && all > 2 * u128::from(table.bytes() + table.room());
+        too_many.then(|| self.spill(table, done)).transpose()
     }
 }
 
@@ -586,18 +583,25 @@ impl Visit for Gather<'_> {
     }
 
     fn kept(&self, local: &mut Added, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut state = self.state.lock().expect("no worker panics");
+        let mut gathered = self.gathered.lock().expect("no worker panics");
         let Added { bytes, ends, spilled, .. } = local;
-        let added = |i: usize| &bytes[i.checked_sub(1).map_or(0, |before| ends[before])..ends[i]];
-        let held = (0..ends.len()).try_fold(0, |held, i| match state.spilled {
-            None => self.add(&mut state, lines, i, added(i)).map(|()| held + 1),
-            Some(_) => Ok(held),
-        })?;
-        if let Some(partitions) = &state.spilled {
-            spilled.indexes.extend(held..ends.len());
-            partitions.push_some(spilled, |i| {
-                (lines.hashes()[i], 0, Record::apart(added(i), lines.key(i)))
-            })?;
+        let record = |i: usize| {
+            let start = i.checked_sub(1).map_or(0, |before| ends[before]);
+            Record::apart(&bytes[start..ends[i]], lines.key(i))
+        };
+        for i in 0..ends.len() {
+            match &mut *gathered {
+                Gathered::Held(table) => {
+                    let at = (lines.hashes()[i], lines.place(i));
+                    if let Some(partitions) = self.add(table, at, record(i))? {
+                        *gathered = Gathered::Spilled(partitions);
+                    }
+                }
+                Gathered::Spilled(_) => spilled.indexes.push(i),
+            }
+        }
+        if let Gathered::Spilled(partitions) = &*gathered {
+            partitions.push_some(spilled, |i| (lines.hashes()[i], 0, record(i)))?;
         }
         ends.clear();
         empty(bytes, self.joining.scanner.budget.chunk);
@@ -605,137 +609,97 @@ impl Visit for Gather<'_> {
     }
 
     fn room(&self, spare: u64) -> u64 {
-        self.state.lock().expect("no worker panics").table.room_for_long(spare)
+        match &*self.gathered.lock().expect("no worker panics") {
+            Gathered::Held(table) => table.room_for_long(spare),
+            Gathered::Spilled(_) => spare,
+        }
+    }
+}
+
+/// Lists in a table.
+struct Lists<'a> {
+    table: &'a Table,
+    /// The lengths of long ones, by their units.
+    lengths: Mutex<HashMap<u64, u64>>,
+}
+
+impl<'a> Lists<'a> {
+    fn of(table: &'a Table) -> Self {
+        Self { table, lengths: Mutex::default() }
+    }
+
+    /// The length of a list; a long one is counted only once.
+    fn length(&self, unit: u64) -> u64 {
+        const SHORT: usize = 64;
+        let some = self.table.list(unit).take(SHORT + 1).count();
+        if some <= SHORT {
+            return some as u64;
+        }
+        let mut lengths = self.lengths.lock().expect("no worker panics");
+        *lengths.entry(unit).or_insert_with(|| self.table.list(unit).count() as u64)
     }
 }
 
 /// Joins the rows of the left input with lists in memory.
 struct Pass<'a, 'o> {
     joining: &'a Joining<'a>,
-    table: &'a Table,
-    counts: Mutex<Counts>,
+    lists: Lists<'a>,
     sink: Mutex<&'a mut Sink<'o>>,
-}
-
-/// The lengths of long lists in a table, by their units.
-type Counts = HashMap<u64, u64>;
-
-/// The length of a list; a long one is counted only once.
-fn length(table: &Table, unit: u64, counts: &Mutex<Counts>) -> u64 {
-    const SHORT: usize = 64;
-    let some = table.list(unit).take(SHORT + 1).count();
-    if some <= SHORT {
-        return some as u64;
-    }
-    let mut counts = counts.lock().expect("no worker panics");
-    *counts.entry(unit).or_insert_with(|| table.list(unit).count() as u64)
 }
 
 /// Joined rows of a worker.
 #[derive(Default)]
 struct Rows {
     text: Vec<u8>,
-    rows: Vec<Piece>,
+    /// For each kept row, where its text ends, and how many rows it has; `None` if there was no room for it, or several
+    /// partners are an error: then it is joined in its turn.
+    rows: Vec<(usize, Option<u64>)>,
     /// Rows of the left input with a partner.
     matched: u64,
 }
 
-/// The joined part of a kept row.
-struct Piece {
-    /// Where its text ends, and how many rows it has.
-    end: usize,
-    count: u64,
-    /// What is written in its turn, because there was no room for its text.
-    later: Option<Later>,
-}
-
-#[derive(Clone, Copy)]
-enum Later {
-    /// The row with each record of this list.
-    List(u64),
-    /// The row alone.
-    Alone,
-    /// An error: it has several partners.
-    Several,
-}
-
 impl Pass<'_, '_> {
+    fn find(&self, lines: &Lines<'_>, i: usize) -> Option<u64> {
+        self.lists.table.find(lines.hashes()[i], lines.key(i))
+    }
+
     /// Appends the joined rows of a row, unless the text has no room for them: only one thread at a time has a long one.
     fn row(
         &self,
         lines: &Lines<'_>,
         i: usize,
         Rows { text, matched, .. }: &mut Rows,
-    ) -> Result<(u64, Option<Later>), Error> {
+    ) -> Result<Option<u64>, Error> {
         let (joining, most) = (self.joining, self.joining.scanner.budget.chunk / 2);
-        let (row, place) = (lines.row(i), lines.place(i));
-        let Some(unit) = self.table.find(lines.hashes()[i], lines.key(i)) else {
-            return match joining.keeps_left() {
-                false => Ok((0, None)),
-                true if text.len() + row.len() > most => Ok((0, Some(Later::Alone))),
-                true => joining.left(place, row, text).map(|()| (1, None)),
-            };
-        };
-        if joining.join.partners == Partners::Unique && self.table.list(unit).nth(1).is_some() {
-            return Ok((0, Some(Later::Several)));
-        }
-        *matched += 1;
-        let (start, mut count) = (text.len(), 0);
-        if joining.join.total {
-            if start + row.len() > most {
-                return Ok((0, Some(Later::List(unit))));
+        let (place, row) = (lines.place(i), lines.row(i));
+        match self.find(lines, i) {
+            None if !joining.keeps_left() => Ok(Some(0)),
+            None if text.len() + row.len() > most => Ok(None),
+            None => joining.left(place, row, text).map(|()| Some(1)),
+            Some(unit) if joining.refuses(&self.lists, unit) => Ok(None),
+            Some(unit) => {
+                *matched += 1;
+                joining.listed((place, row), &self.lists, unit, most, text)
             }
-            joining.left(place, row, text)?;
-            text.truncate(start);
-            return Ok((length(self.table, unit, &self.counts), None));
         }
-        for record in self.table.list(unit) {
-            if text.len() + row.len() + record.row.len() > most {
-                text.truncate(start);
-                return Ok((0, Some(Later::List(unit))));
-            }
-            joining.both(place, row, record.row, text)?;
-            count += 1;
-        }
-        Ok((count, None))
     }
 
     /// Writes the joined rows for which a worker had no room.
-    fn write(
-        &self,
-        lines: &Lines<'_>,
-        i: usize,
-        later: Later,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), Error> {
+    fn write(&self, lines: &Lines<'_>, i: usize, sink: &mut Sink<'_>) -> Result<(), Error> {
         let (joining, mut text) = (self.joining, Vec::new());
-        let (row, place) = (lines.row(i), lines.place(i));
-        let unit = match later {
-            Later::List(unit) => unit,
-            Later::Alone => {
+        let (place, row) = (lines.place(i), lines.row(i));
+        match self.find(lines, i) {
+            Some(unit) if joining.refuses(&self.lists, unit) => {
+                Err(joining.join.repeated(lines.key(i)))
+            }
+            Some(unit) if !joining.join.total => joining.long((place, row), sink, &mut |put| {
+                self.lists.table.list(unit).try_for_each(|record| put(record.row))
+            }),
+            found => {
                 joining.left(place, row, &mut text)?;
-                return joining.join.put(&text, 1, sink);
+                joining.join.put(&text, found.map_or(1, |unit| self.lists.length(unit)), sink)
             }
-            Later::Several => return Err(joining.join.repeated(lines.key(i))),
-        };
-        if joining.join.total {
-            joining.left(place, row, &mut text)?;
-            return sink.text(&[], length(self.table, unit, &self.counts));
         }
-        let mut list = self.table.list(unit).peekable();
-        while list.peek().is_some() {
-            let mut some = 0;
-            text.clear();
-            while text.len() < PIECE
-                && let Some(record) = list.next()
-            {
-                joining.both(place, row, record.row, &mut text)?;
-                some += 1;
-            }
-            sink.text(&text, some)?;
-            joining.scanner.progress.check()?;
-        }
-        Ok(())
     }
 }
 
@@ -744,33 +708,29 @@ impl Visit for Pass<'_, '_> {
 
     fn batch(&self, local: &mut Rows, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         for (i, keep) in keep.iter_mut().enumerate() {
-            self.table.warm_from(lines.hashes(), i);
-            let (count, later) = self.row(lines, i, local)?;
-            *keep = count > 0 || later.is_some();
+            self.lists.table.warm_from(lines.hashes(), i);
+            let count = self.row(lines, i, local)?;
+            *keep = count != Some(0);
             if *keep {
-                local.rows.push(Piece { end: local.text.len(), count, later });
+                local.rows.push((local.text.len(), count));
             }
         }
-        Ok(())
-    }
-
-    fn finish(&self, local: Rows) -> Result<(), Error> {
-        self.joining.matched.fetch_add(local.matched, Ordering::Relaxed);
         Ok(())
     }
 
     fn kept(&self, local: &mut Rows, lines: &Lines<'_>) -> Result<(), Error> {
         let (join, mut sink) = (self.joining.join, self.sink.lock().expect("no worker panics"));
-        let (mut start, mut before, mut until) = (0, 0, 0);
-        for (i, Piece { end, count, later }) in local.rows.drain(..).enumerate() {
-            (until, before) = (end, before + count);
-            if let Some(later) = later {
+        let (mut start, mut before) = (0, 0);
+        for (i, (end, count)) in local.rows.drain(..).enumerate() {
+            before += count.unwrap_or(0);
+            if count.is_none() {
                 join.put(&local.text[start..end], std::mem::take(&mut before), &mut sink)?;
                 start = end;
-                self.write(lines, i, later, &mut sink)?;
+                self.write(lines, i, &mut sink)?;
             }
         }
-        join.put(&local.text[start..until], before, &mut sink)?;
+        join.put(&local.text[start..], before, &mut sink)?;
+        self.joining.matched.fetch_add(std::mem::take(&mut local.matched), Ordering::Relaxed);
         empty(&mut local.text, self.joining.scanner.budget.chunk);
         Ok(())
     }
@@ -786,274 +746,172 @@ struct Spread<'a> {
 }
 
 impl Visit for Spread<'_> {
-    type Local = (Vec<bool>, Vec<bool>, Scattered);
+    /// Which of the kept rows may have a partner, if others are kept, too.
+    type Local = (Vec<bool>, Scattered);
 
     fn batch(
         &self,
-        (found, kept, _): &mut Self::Local,
+        (found, _): &mut Self::Local,
         lines: &Lines<'_>,
         keep: &mut [bool],
     ) -> Result<(), Error> {
+        self.filter.contains_all(lines.hashes(), keep);
         if self.joining.keeps_left() {
-            found.resize(lines.len(), false);
-            self.filter.contains_all(lines.hashes(), found);
-            kept.extend_from_slice(found);
+            found.extend_from_slice(keep);
             keep.fill(true);
-        } else {
-            self.filter.contains_all(lines.hashes(), keep);
         }
         Ok(())
     }
 
-    fn kept(&self, (_, kept, spilled): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut text = Vec::new();
-        let mut runs =
-            self.joining.keeps_left().then(|| self.runs.lock().expect("no worker panics"));
-        for i in 0..lines.len() {
-            let place = lines.place(i);
-            match (&mut runs, kept.get(i)) {
-                (Some(runs), Some(false)) => {
+    fn kept(&self, (found, spilled): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
+        if self.joining.keeps_left() {
+            let mut text = Vec::new();
+            let mut runs = self.runs.lock().expect("no worker panics");
+            for (i, found) in found.drain(..).enumerate() {
+                if found {
+                    spilled.indexes.push(i);
+                } else {
                     text.clear();
-                    self.joining.left(place, lines.row(i), &mut text)?;
-                    self.joining.push(runs, place, ALONE, &text)?;
+                    self.joining.left(lines.place(i), lines.row(i), &mut text)?;
+                    self.joining.push(&mut runs, lines.place(i), ALONE, &text)?;
                 }
-                _ => spilled.indexes.push(i),
             }
+        } else {
+            spilled.indexes.extend(0..lines.len());
         }
-        kept.clear();
         self.left.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), lines.record(i)))
     }
 }
 
-/// Joins partitions.
+/// Joins partitions: `lines` of the left input, and one of the `others`.
 #[derive(Clone, Copy)]
 struct Settle<'a> {
     joining: &'a Joining<'a>,
-    /// Bytes of one partition.
-    memory: u64,
+    settling: Settling<'a>,
     /// Receives long lists.
     lists: &'a Mutex<SpillWriter>,
-    progress: &'a Progress,
 }
 
 impl Settle<'_> {
     /// The most levels: partitions that are still too large then have few keys.
     const LEVELS: u32 = 4;
 
-    /// Joins a partition; returns how many keys its right rows have. One whose rows fill several blocks counts in each.
-    fn part(self, right: Spill, left: Spill, level: u32, runs: &mut Runs) -> Result<u64, Error> {
-        self.progress.check()?;
-        let none = left.lines() == 0 || (right.lines() == 0 && !self.joining.keeps_left());
-        if none {
-            return Ok(0);
+    /// Joins a partition, or divides it; returns its parts, and how many keys its right rows have. One whose rows fill several
+    /// blocks counts in each.
+    fn part(self, part: Part, runs: &mut Runs) -> Result<(Vec<Part>, u64), Error> {
+        let Part { lines: left, others, level } = part;
+        let (right, level) = (&others[0], level + 1);
+        if right.lines == 0 && !self.joining.keeps_left() {
+            return Ok((Vec::new(), 0));
         }
-        let needed = needed(std::slice::from_ref(&right));
-        let table = self.memory / 2;
-        let whole = right.bytes();
-        if needed <= table || level > Self::LEVELS {
-            return self.blocks(&right, &left, table, runs);
+        let (needed, room) = (right.in_memory(), self.settling.memory / 2);
+        if needed <= room || level > Self::LEVELS {
+            return Ok((Vec::new(), self.blocks(right, &left, room, runs)?));
         }
-        let count = (needed / table + 2).min(16) as usize;
-        let parts = [right, left].map(|spill| self.divide(&spill, level, count));
-        let [right, left] = parts;
-        let mut keys = 0;
-        for (right, left) in right?.into_iter().zip(left?) {
+        let count = (needed / room + 2).min(16) as usize;
+        let lefts = self.divide(&left, level, count)?;
+        let rights = self.divide(right, level, count)?.into_iter().map(|right| vec![right]);
+        let mut parts = Part::all(lefts, rights.collect(), level);
+        for part in &mut parts {
             // One key has most of it, and would dominate any part.
-            let level = if right.bytes() > whole / 4 * 3 { Self::LEVELS } else { level };
-            keys += self.part(right, left, level + 1, runs)?;
+            if part.others[0].bytes > right.bytes / 4 * 3 {
+                part.level = Self::LEVELS;
+            }
         }
-        Ok(keys)
+        Ok((parts, 0))
     }
 
     fn divide(self, spill: &Spill, level: u32, count: usize) -> Result<Vec<Spill>, Error> {
-        let disk = &self.joining.disk;
-        let parts = Partitions::new(disk, level, count, self.memory / 8, spill.layout())?;
-        let (mut lines, mut hashes) = (spill.read(self.buffer()), Vec::new());
-        while lines.read_some(disk)? {
-            self.hash(&lines, &mut hashes);
-            for (i, &hash) in hashes.iter().enumerate() {
-                let (place, line) = lines.get(i);
+        let hasher = self.settling.hasher;
+        let buffers = self.settling.write_buffers();
+        let parts = Partitions::new(self.settling.disk, level, count, buffers, spill.layout)?;
+        let mut lines = spill.read(self.settling.buffer());
+        while lines.read_some(hasher)? {
+            for (hash, place, line) in lines.some() {
                 parts.push(hash, place, line)?;
             }
         }
-        parts.finish(disk)
+        parts.finish()
     }
 
-    /// Joins a partition, with as many of its right rows in memory at a time as fit, and as many of its left rows as can be
-    /// noted next to them: for a key with billions of rows, a bit for each would exceed the memory.
+    /// Joins a partition, with as many of its right rows in memory at a time as fit in `room` bytes.
     fn blocks(self, right: &Spill, left: &Spill, room: u64, runs: &mut Runs) -> Result<u64, Error> {
-        let Range { start, end } = left.range();
-        let (mut from, mut all) = (start, 0);
-        while from < end {
-            let mut some = LeftRows { from, until: None, met: Met::default() };
-            let keys = self.blocks_of(right, left, &mut some, room, runs)?;
-            // The keys are the same each time.
-            all = keys;
-            from = some.until.expect("one block at least");
-        }
-        Ok(all)
-    }
-
-    /// As [`blocks`](Self::blocks), with some of the left rows.
-    fn blocks_of(
-        self,
-        right: &Spill,
-        left: &Spill,
-        some: &mut LeftRows,
-        room: u64,
-        runs: &mut Runs,
-    ) -> Result<u64, Error> {
-        let Joining { join, disk, .. } = self.joining;
-        let (mut rows, mut hashes) = (right.read(self.buffer()), Vec::new());
+        let hasher = self.settling.hasher;
+        let mut rows = right.read(self.settling.buffer());
         let mut keys = 0;
-        let (mut more, mut next) = (rows.read_some(disk)?, 0);
+        let (mut more, mut next) = (rows.read_some(hasher)?, 0);
         loop {
             let mut table = Table::new(room, Layout::Keyed)?;
             'filling: while more {
-                self.hash(&rows, &mut hashes);
-                for (i, &hash) in hashes.iter().enumerate().skip(next) {
-                    let record = rows.get(i).1;
-                    let known = join.partners == Partners::First
-                        && table.find(hash, record.key()).is_some();
-                    if !known && table.insert_behind(hash, record)? == Inserted::Full {
+                for (i, (hash, _, record)) in rows.some().enumerate().skip(next) {
+                    if !self.joining.skips(&table, hash, &record)
+                        && table.insert_behind(hash, record)? == Inserted::Full
+                    {
                         next = i;
                         break 'filling;
                     }
                 }
-                (more, next) = (rows.read_some(disk)?, 0);
+                (more, next) = (rows.read_some(hasher)?, 0);
             }
             keys += table.len();
-            self.block(&table, left, (some, !more), runs)?;
+            self.block(&table, left, !more, runs)?;
             if !more {
                 return Ok(keys);
             }
         }
     }
 
-    /// Joins the left rows with some of the right ones; `last`: no others follow.
-    fn block(
-        self,
-        table: &Table,
-        left: &Spill,
-        (some, last): (&mut LeftRows, bool),
-        runs: &mut Runs,
-    ) -> Result<(), Error> {
-        let Self { joining, .. } = self;
-        let Joining { join, disk, .. } = joining;
-        let LeftRows { from, until, met } = some;
-        let range = *from..until.unwrap_or(left.range().end);
-        let (mut rows, mut hashes) = (left.read_range(range, self.buffer()), Vec::new());
-        let (mut text, mut number) = (Vec::new(), 0);
-        let (mut lists, counts) = (HashMap::new(), Mutex::default());
-        // Only if right rows follow in another block, and it matters whether a row has a partner.
-        let notes = !last && (joining.keeps_left() || join.partners != Partners::All);
-        let most = if notes && until.is_none() { self.most_noted() } else { usize::MAX };
-        while number < most && rows.read_some(disk)? {
-            self.hash(&rows, &mut hashes);
-            table.warm(&hashes);
-            for (i, &hash) in hashes.iter().enumerate() {
-                let (place, line) = rows.get(i);
-                let row = number;
-                number += 1;
+    /// Joins the left rows with some of the right ones; `last`: no others follow. Rows without a partner among these are
+    /// alone unless they had one before.
+    fn block(self, table: &Table, left: &Spill, last: bool, runs: &mut Runs) -> Result<(), Error> {
+        let (joining, hasher) = (self.joining, self.settling.hasher);
+        let mut rows = left.read(self.settling.buffer());
+        let (lists, mut written) = (Lists::of(table), HashMap::new());
+        let mut text = Vec::new();
+        // Only counted, there is no text.
+        let most = if joining.join.total { usize::MAX } else { LONG_LIST };
+        while rows.read_some(hasher)? {
+            table.warm(rows.hashes());
+            for (hash, place, line) in rows.some() {
                 text.clear();
-                let Some(unit) = table.find(hash, line.key()) else {
-                    if last && joining.keeps_left() && !met.is_set(row) {
+                let count = match table.find(hash, line.key()) {
+                    None if last && joining.keeps_left() => {
                         joining.left(place, line.row, &mut text)?;
-                        joining.push(runs, place, ALONE, &text)?;
+                        ALONE
                     }
-                    continue;
+                    None => continue,
+                    Some(unit) if joining.refuses(&lists, unit) => {
+                        return Err(joining.join.repeated(line.key()));
+                    }
+                    Some(unit) => {
+                        match joining.listed((place, line.row), &lists, unit, most, &mut text)? {
+                            Some(count) => count,
+                            None => {
+                                let range = match written.get(&unit) {
+                                    Some(range) => *range,
+                                    None => *written.entry(unit).or_insert(self.list(table, unit)?),
+                                };
+                                text.reserve_exact(16 + line.row.len());
+                                range.iter().for_each(|at| text.extend(u64::to_le_bytes(*at)));
+                                text.extend_from_slice(line.row);
+                                LISTED
+                            }
+                        }
+                    }
                 };
-                let is_met = met.is_set(row);
-                match join.partners {
-                    Partners::First if is_met => continue,
-                    Partners::Unique if is_met || table.list(unit).nth(1).is_some() => {
-                        return Err(join.repeated(line.key()));
-                    }
-                    _ => {}
-                }
-                if notes {
-                    met.set(row);
-                }
-                if join.total {
-                    joining.left(place, line.row, &mut text)?;
-                    joining.push(runs, place, length(table, unit, &counts), &text)?;
-                    continue;
-                }
-                let (mut count, mut long) = (0, false);
-                for record in table.list(unit) {
-                    long = text.len() + line.row.len() + record.row.len() > LONG_LIST;
-                    if long {
-                        break;
-                    }
-                    joining.both(place, line.row, record.row, &mut text)?;
-                    count += 1;
-                }
-                if long {
-                    let (start, end) = match lists.get(&unit) {
-                        Some(range) => *range,
-                        None => *lists.entry(unit).or_insert(self.list(table, unit)?),
-                    };
-                    text.clear();
-                    text.reserve_exact(16 + line.row.len());
-                    text.extend_from_slice(&u64::to_le_bytes(start));
-                    text.extend_from_slice(&u64::to_le_bytes(end));
-                    text.extend_from_slice(line.row);
-                    count = LISTED;
-                }
                 joining.push(runs, place, count, &text)?;
             }
         }
-        until.get_or_insert(rows.offset());
         runs.end();
         Ok(())
     }
 
-    /// Left rows noted at a time, and up to 63 more: a bit for each in a 32nd of the memory, in a vector that doubles.
-    fn most_noted(self) -> usize {
-        if cfg!(test) { 50 } else { self.memory as usize / 4 }
-    }
-
-    /// Writes a list, and returns where it is.
-    fn list(self, table: &Table, unit: u64) -> Result<(u64, u64), Error> {
+    /// Writes a list, and returns where it starts and ends.
+    fn list(self, table: &Table, unit: u64) -> Result<[u64; 2], Error> {
         let mut lists = self.lists.lock().expect("no worker panics");
         let start = lists.bytes();
         table.list(unit).try_for_each(|record| lists.push(0, Record::line(record.row)))?;
-        Ok((start, lists.bytes()))
-    }
-
-    fn hash(self, lines: &crate::spill::SpillReader, hashes: &mut Vec<KeyHash>) {
-        hashes.clear();
-        self.joining.scanner.hasher.hash_each(lines.keys(), |hash| hashes.push(hash));
-    }
-
-    /// Bytes of a read buffer.
-    fn buffer(self) -> usize {
-        (self.memory / 16).clamp(16 << 10, 1 << 20) as usize
-    }
-}
-
-/// Some of the left rows of a partition: where they start in its file, where they end, once that is known, and which of them
-/// have a partner.
-struct LeftRows {
-    from: u64,
-    until: Option<u64>,
-    met: Met,
-}
-
-/// A bit for each row.
-#[derive(Default)]
-struct Met(Vec<u64>);
-
-impl Met {
-    fn is_set(&self, row: usize) -> bool {
-        self.0.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
-    }
-
-    fn set(&mut self, row: usize) {
-        if self.0.len() <= row / 64 {
-            self.0.resize(row / 64 + 1, 0);
-        }
-        self.0[row / 64] |= 1 << (row % 64);
+        Ok([start, lists.bytes()])
     }
 }
 

@@ -1,89 +1,50 @@
 //! Keys of the other inputs, sharded by hash: several threads can add keys at the same time.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use umbel::{Blocked, KeyHash};
-use umbel_io::threads::on_each;
+use umbel_io::threads::in_order;
 
-use super::counts::{Counted, Counts};
+use super::counts::{Counted, CountedTable, Counts};
 use super::marks::Marks;
 use super::plan::size;
 use crate::Error;
 use crate::bulk::{Picked, of_hashes};
 use crate::scan::{Lines, Scanner};
-use crate::spill::{Disk, Spill};
+use crate::spill::Spill;
 use crate::table::{Cursor, Table};
 
-/// Some of the keys.
-pub(super) struct Shard {
-    pub(super) table: Table,
-    /// In how many inputs each key is, if needed.
-    pub(super) met: Option<Counts>,
-}
-
-/// Keys while they are gathered.
-pub(super) struct Gathering {
-    shards: Vec<Mutex<Shard>>,
-}
-
-impl Gathering {
-    /// Room for about `keys` keys in at most `budget` bytes, to be filled by `threads` threads.
-    pub(super) fn new(
-        budget: u64,
-        threads: usize,
-        keys: u64,
-        counted: bool,
-    ) -> Result<Self, Error> {
-        let counted = counted.then_some(Counted::Inputs);
-        let budget = counted.map_or(budget, |counted| Counts::table(counted, budget));
-        let tables = Table::shards(budget, threads, keys)?;
-        let shard = |table| Mutex::new(Shard { table, met: counted.map(Counts::new) });
-        Ok(Self { shards: tables.into_iter().map(shard).collect() })
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.shards.len()
-    }
-
-    pub(super) fn index(&self, hash: KeyHash) -> usize {
-        index(hash, self.shards.len())
-    }
-
-    /// Locks a shard, unless another thread holds it.
-    pub(super) fn try_lock(&self, shard: usize) -> Option<MutexGuard<'_, Shard>> {
-        self.shards[shard].try_lock().ok()
-    }
-
-    pub(super) fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
-        self.shards[shard].lock().expect("no worker panics")
-    }
-
-    /// Bytes that a line longer than a chunk may use, when `spare` are reserved for such lines.
-    pub(super) fn room_for_long(&self, spare: u64) -> u64 {
-        self.shards
-            .iter()
-            .map(|shard| shard.lock().expect("no worker panics").table.room_for_long(spare))
-            .min()
-            .unwrap_or(spare)
-    }
-
-    /// The keys, once all are gathered.
-    pub(super) fn finish(self) -> KeySet {
-        let shard = |shard: Mutex<Shard>| shard.into_inner().expect("no worker panics");
-        KeySet { shards: self.shards.into_iter().map(shard).collect() }
-    }
-}
+/// Keys while they are gathered: some in each table, with the number of inputs that have each, if needed.
+pub(super) type Gathering = Vec<Mutex<CountedTable>>;
 
 /// All gathered keys that fit in memory.
 pub(super) struct KeySet {
-    shards: Vec<Shard>,
+    shards: Vec<CountedTable>,
 }
 
 /// The position of a key: its shard, and the unit there.
 pub(super) type At = (usize, u64);
 
 impl KeySet {
+    /// Room for about `keys` keys in at most `budget` bytes, to be filled by `threads` threads.
+    pub(super) fn gathering(
+        budget: u64,
+        threads: usize,
+        keys: u64,
+        counted: bool,
+    ) -> Result<Gathering, Error> {
+        let counted = counted.then_some(Counted::Inputs);
+        let budget = counted.map_or(budget, |counted| Counts::table(counted, budget));
+        let tables = Table::shards(budget, threads, keys)?.into_iter();
+        Ok(tables.map(|table| Mutex::new(CountedTable::new(table, counted))).collect())
+    }
+
+    /// Those that were gathered.
+    pub(super) fn of(gathered: Gathering) -> Self {
+        let shards = gathered.into_iter();
+        Self { shards: shards.map(|shard| shard.into_inner().expect("no worker panics")).collect() }
+    }
+
     /// None: all were spilled.
     pub(super) fn none() -> Self {
         Self { shards: Vec::new() }
@@ -127,7 +88,7 @@ impl KeySet {
 
     /// Records that a key is in an input.
     pub(super) fn meet(&self, (shard, unit): At, input: usize) {
-        if let Some(met) = &self.shards[shard].met {
+        if let Some(met) = &self.shards[shard].counts {
             met.add(unit, input, 0);
         }
     }
@@ -139,7 +100,6 @@ impl KeySet {
         &self,
         files: &[&Spill],
         scanner: &Scanner<'_>,
-        disk: &Disk<'_>,
         room: u64,
     ) -> Result<Option<Blocked>, Error> {
         /// Slots of 512 KiB.
@@ -148,46 +108,42 @@ impl KeySet {
         if files.is_empty() && self.len() < FEW {
             return Ok(None);
         }
-        let all = self.len() + files.iter().map(|file| file.lines()).sum::<u64>();
+        let all = self.len() + files.iter().map(|file| file.lines).sum::<u64>();
         let filter = Mutex::new(of_hashes(&size(all, room)?)?);
         let insert = |hashes: &mut Vec<KeyHash>| {
             filter.lock().expect("no worker panics").insert_all(hashes);
             hashes.clear();
         };
-        let next = AtomicUsize::new(0);
-        let work = || -> Result<(), Error> {
+        let of_part = |part: usize| -> Result<(), Error> {
             let mut hashes = Vec::with_capacity(BATCH);
-            loop {
-                let task = next.fetch_add(1, Ordering::Relaxed);
-                if let Some(shard) = self.shards.get(task) {
-                    let mut cursor = Cursor::default();
-                    while let Some((_, entry)) = shard.table.next(&mut cursor) {
-                        hashes.push(scanner.hasher.hash(entry.line.key()));
-                        if hashes.len() == BATCH {
-                            insert(&mut hashes);
-                        }
+            if let Some(shard) = self.shards.get(part) {
+                let mut cursor = Cursor::default();
+                while let Some((_, entry)) = shard.table.next(&mut cursor) {
+                    hashes.push(scanner.hasher.hash(entry.line.key()));
+                    if hashes.len() == BATCH {
+                        insert(&mut hashes);
                     }
-                } else if let Some(file) = files.get(task - self.shards.len()) {
-                    let mut keys = file.read(256 << 10);
-                    while keys.read_some(disk)? {
-                        scanner.hasher.hash_each(keys.keys(), |hash| hashes.push(hash));
-                        if hashes.len() > BATCH {
-                            insert(&mut hashes);
-                        }
+                }
+            } else {
+                let mut keys = files[part - self.shards.len()].read(256 << 10);
+                while keys.read_some(&scanner.hasher)? {
+                    hashes.extend_from_slice(keys.hashes());
+                    if hashes.len() > BATCH {
+                        insert(&mut hashes);
                     }
-                } else {
-                    insert(&mut hashes);
-                    return Ok(());
                 }
             }
+            insert(&mut hashes);
+            Ok(())
         };
-        on_each(scanner.budget.threads, work).into_iter().collect::<Result<(), _>>()?;
+        let parts = self.shards.len() + files.len();
+        in_order(scanner.budget.threads, parts, of_part).into_iter().collect::<Result<(), _>>()?;
         Ok(Some(filter.into_inner().expect("no worker panics")))
     }
 
     /// In how many inputs a key is; 1 if that is not counted.
     pub(super) fn met(&self, (shard, unit): At) -> u64 {
-        self.shards[shard].met.as_ref().map_or(1, |met| met.get(unit))
+        self.shards[shard].counts.as_ref().map_or(1, |met| met.get(unit))
     }
 
     /// A mark for each key.
@@ -196,7 +152,8 @@ impl KeySet {
     }
 }
 
-fn index(hash: KeyHash, shards: usize) -> usize {
+/// The shard of a key.
+pub(super) fn index(hash: KeyHash, shards: usize) -> usize {
     // Slots are found by the highest bits.
     hash.low as usize & (shards - 1)
 }

@@ -5,6 +5,7 @@
 //! a doubtful line whose key is not in memory is spilled too. From then on, lines go to a run of results, which is
 //! merged with the partitions' runs.
 
+use std::iter;
 use std::sync::Mutex;
 
 use umbel::Blocked;
@@ -16,7 +17,7 @@ use crate::Error;
 use crate::bulk::Picked;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
-use crate::spill::{Disk, Partitions, Runs, Scattered, Selected};
+use crate::spill::{Later, Runs, Scattered, Selected};
 
 pub(super) struct LookUp<'a, 'o> {
     /// A filter of all gathered keys, including spilled ones; without it, every line is looked up.
@@ -25,10 +26,9 @@ pub(super) struct LookUp<'a, 'o> {
     pub(super) rule: Rule,
     /// Keys whose line was written, if each is written once.
     pub(super) given: Option<Vec<Marks>>,
-    /// Receives lines that may equal a spilled key.
-    pub(super) spilled: Option<&'a Partitions>,
+    /// Receives lines that may equal a spilled key, if there are any.
+    pub(super) spilled: &'a Later,
     pub(super) output: Mutex<SinkOrRun<'a, 'o>>,
-    pub(super) disk: &'a Disk<'a>,
 }
 
 /// The destination of lines: the sink until one is spilled, then a run.
@@ -38,10 +38,9 @@ pub(super) struct SinkOrRun<'a, 'o> {
     pub(super) late: bool,
 }
 
-/// What to do with a line.
+/// What to do with a line that is not skipped.
 #[derive(Clone, Copy)]
 enum Verdict {
-    Skip,
     /// Write it, with its count.
     Write(u64),
     /// Write it unless its key was written before.
@@ -54,53 +53,40 @@ enum Verdict {
 #[derive(Default)]
 pub(super) struct Local {
     picked: Picked,
-    batch: Vec<Verdict>,
     /// For the kept lines.
     kept: Vec<Verdict>,
     wanted: Vec<usize>,
     spilled: Scattered,
 }
 
-impl LookUp<'_, '_> {
-    fn verdict(&self, found: Option<At>) -> Verdict {
-        let met = found.map_or(0, |at| self.keys.met(at));
-        match (found, &self.given) {
-            (None, _) if self.spilled.is_some() => Verdict::Spill,
-            _ if !self.rule.wants(met) => Verdict::Skip,
-            (Some(at), Some(given)) if given[at.0].is_set(at.1) => Verdict::Skip,
-            (Some(at), Some(_)) => Verdict::Give(at),
-            _ => Verdict::Write(self.rule.count(1, met)),
-        }
-    }
-}
-
 impl Visit for LookUp<'_, '_> {
     type Local = Local;
 
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        let Local { picked, batch, kept, .. } = local;
-        if !self.rule.wants(0) {
-            // Lines that are not looked up are skipped, as most are.
-            return self.keys.find_each(self.doubt, lines, picked, |i, found| {
-                let verdict = self.verdict(found);
-                keep[i] = !matches!(verdict, Verdict::Skip);
-                if keep[i] {
-                    kept.push(verdict);
-                }
-                Ok(())
-            });
-        }
-        batch.clear();
-        batch.resize(lines.len(), Verdict::Write(self.rule.count(1, 0)));
+        let Local { picked, kept, .. } = local;
+        // Of lines that are not looked up, all are wanted or none.
+        let wanted = self.rule.wants(0);
+        keep.fill(wanted);
+        let write = Verdict::Write(self.rule.count(1, 0));
+        let mut next = 0;
         self.keys.find_each(self.doubt, lines, picked, |i, found| {
-            batch[i] = self.verdict(found);
+            if wanted {
+                kept.extend(iter::repeat_n(write, i - next));
+                next = i + 1;
+            }
+            let met = found.map_or(0, |at| self.keys.met(at));
+            let verdict = match (found, &self.given) {
+                (None, _) if self.spilled.get().is_some() => Some(Verdict::Spill),
+                _ if !self.rule.wants(met) => None,
+                (Some(at), Some(given)) => (!given[at.0].is_set(at.1)).then_some(Verdict::Give(at)),
+                _ => Some(Verdict::Write(self.rule.count(1, met))),
+            };
+            keep[i] = verdict.is_some();
+            kept.extend(verdict);
             Ok(())
         })?;
-        for (keep, verdict) in keep.iter_mut().zip(&*batch) {
-            *keep = !matches!(verdict, Verdict::Skip);
-            if *keep {
-                kept.push(*verdict);
-            }
+        if wanted {
+            kept.extend(iter::repeat_n(write, lines.len() - next));
         }
         Ok(())
     }
@@ -111,33 +97,31 @@ impl Visit for LookUp<'_, '_> {
         let Local { kept, wanted, spilled, .. } = local;
         for (i, verdict) in kept.drain(..).enumerate() {
             let place = lines.place(i);
-            let count = match (verdict, &self.given) {
-                (Verdict::Write(count), _) => count,
-                (Verdict::Give((shard, unit)), Some(given)) => {
-                    if !given[shard].set(unit) {
+            let count = match verdict {
+                Verdict::Write(count) => count,
+                Verdict::Give((shard, unit)) => {
+                    if !self.given.as_ref().is_some_and(|given| given[shard].set(unit)) {
                         continue;
                     }
                     1
                 }
-                (Verdict::Spill, _) => {
+                Verdict::Spill => {
                     *late = true;
                     spilled.indexes.push(i);
                     continue;
                 }
-                _ => unreachable!("what is skipped is not kept"),
             };
             let selected = Selected { place, count, row: lines.row(i) };
             if *late {
-                runs.push(self.disk, selected)?;
+                runs.push(selected)?;
             } else if sink.is_plain() {
                 wanted.push(i);
             } else {
                 sink.result(selected)?;
             }
         }
-        if let Some(parts) = self.spilled {
-            parts.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), lines.record(i)))?;
-        }
+        self.spilled
+            .push_some(spilled, |i| (lines.hashes()[i], lines.place(i), lines.record(i)))?;
         sink.rows(lines, wanted.drain(..))
     }
 }

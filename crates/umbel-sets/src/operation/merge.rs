@@ -8,23 +8,22 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering as Memory};
 
 use memchr::memchr;
-use umbel_io::{PageBuffer, on_each};
+use umbel_io::PageBuffer;
+use umbel_io::threads::on_parts;
 
 use super::SetOperation;
 use super::rule::{Rule, Whose};
-use crate::budget::Budget;
+use crate::Error;
 use crate::input::{Input, Reader};
 use crate::line_counter::MARK;
 use crate::pages::{PAGE, within_page};
 use crate::passes::Passes;
-use crate::report::{Progress, Report};
+use crate::report::Report;
 use crate::scan::Tally;
 use crate::sink::Sink;
 use crate::spill::{Disk, Runs, Selected};
-use crate::{Error, Options};
 
 /// Bytes of the longest input in a part: fewer waste time searching, more leave threads idle at the end.
 const PART: [u64; 2] = if cfg!(test) { [64, 2048] } else { [1 << 20, 16 << 20] };
@@ -39,27 +38,8 @@ const MOST: u64 = if cfg!(test) { 2048 } else { 4 << 20 };
 /// The maximum bytes of a line at which a part may begin.
 const LONGEST: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
-/// A merge of sorted inputs.
-pub(super) struct Merge<'a> {
-    inputs: &'a [Input],
-    rule: Rule,
-    separator: u8,
-    budget: Budget,
-    progress: &'a Progress,
-}
-
-/// Why a part cannot be merged.
-enum Halt {
-    /// A line is out of order, or too long to be compared.
-    Unsorted,
-    Failed(Error),
-}
-
-impl From<Error> for Halt {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
+/// Why a part cannot be merged: an error, or none if a line is out of order, or too long to be compared.
+type Halt = Option<Error>;
 
 /// Results of one or several parts.
 struct Piece {
@@ -72,30 +52,22 @@ struct Piece {
 struct Merged {
     lines: Vec<u64>,
     pieces: Vec<Piece>,
-    runs: Option<Runs>,
+    runs: Runs,
 }
 
 impl Merged {
     /// Moves all results to a run.
-    fn spill(&mut self, budget: Budget, disk: &Disk<'_>) -> Result<(), Error> {
-        let buffer = budget.spill_buffers() / budget.threads as u64;
-        let runs = self.runs.get_or_insert_with(|| Runs::new(buffer));
+    fn spill(&mut self) -> Result<(), Error> {
         for Piece { part, lines, text } in self.pieces.drain(..) {
-            runs.push(disk, Selected { place: part, count: lines, row: &text })?;
+            self.runs.push(Selected { place: part, count: lines, row: &text })?;
         }
         Ok(())
     }
 }
 
-impl<'a> Merge<'a> {
-    pub(super) fn new(operation: &SetOperation<'a>) -> Self {
-        let Options { separator, progress, .. } = operation.options;
-        let SetOperation { inputs, rule, budget, .. } = *operation;
-        Self { inputs, rule, separator: *separator, budget, progress }
-    }
-
+impl SetOperation<'_> {
     /// Whether a merge can give the result: some lines of the first input, or the distinct lines of the only one.
-    pub(super) fn can(&self) -> bool {
+    pub(super) fn can_merge(&self) -> bool {
         let of_one = self.rule.whose == Whose::First || self.inputs.len() == 1;
         let Rule { at_least, counted, every, .. } = self.rule;
         let wanted = of_one && at_least < 2 && counted.is_none() && !every;
@@ -113,6 +85,7 @@ impl<'a> Merge<'a> {
     /// Whether samples of all inputs are sorted.
     pub(super) fn seems_sorted(&self) -> Result<bool, Error> {
         const SAMPLES: u64 = 64;
+        let separator = self.options.separator;
         let mut bytes = [0; 2 * PROBE];
         for input in self.inputs {
             let (reader, length) = (input.open()?, input.length());
@@ -121,22 +94,19 @@ impl<'a> Merge<'a> {
                 let offset = length / SAMPLES * sample;
                 let some = &mut bytes[..(length - offset).min(2 * PROBE as u64) as usize];
                 reader.read_at(some, offset)?;
-                let mut rest = &some[..];
-                if offset == 0 && rest.starts_with(MARK) {
+                if offset == 0 && some.starts_with(MARK) {
                     // The mark is not part of the first line, but would be compared as such.
                     return Ok(false);
                 }
-                if offset > 0 {
-                    let Some(end) = memchr(self.separator, rest) else { continue };
-                    rest = &rest[end + 1..];
+                let mut lines: Vec<_> = some.split(|byte| *byte == separator).collect();
+                // The last one may go on, and the first one may have begun before.
+                lines.pop();
+                let lines = lines.get(usize::from(offset > 0)..).unwrap_or_default();
+                if !lines.is_sorted() || lines.first().is_some_and(|first| **first < last[..]) {
+                    return Ok(false);
                 }
-                while let Some(end) = memchr(self.separator, rest) {
-                    if rest[..end] < last[..] {
-                        return Ok(false);
-                    }
-                    last.clear();
-                    last.extend_from_slice(&rest[..end]);
-                    rest = &rest[end + 1..];
+                if let Some(line) = lines.last() {
+                    last = line.to_vec();
                 }
             }
         }
@@ -144,41 +114,31 @@ impl<'a> Merge<'a> {
     }
 
     /// Writes the result; `None` if the inputs turn out not to be sorted, with nothing written.
-    pub(super) fn run(
-        &self,
-        disk: &Disk<'_>,
+    pub(super) fn merge<'s>(
+        &'s self,
+        disk: &'s Disk,
         sink: &mut Sink<'_>,
     ) -> Result<Option<Report>, Error> {
         let longest = (0..self.inputs.len()).max_by_key(|&i| self.inputs[i].length()).unwrap_or(0);
         let length = self.inputs.get(longest).map_or(0, Input::length);
         let part = (length / (4 * self.budget.threads as u64)).clamp(PART[0], PART[1]);
         let parts = (length / part).max(1);
-        let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-        let work = || -> Result<Merged, Halt> {
-            let work = || {
-                let readers: Vec<_> =
-                    self.inputs.iter().map(Input::open).collect::<Result<_, _>>()?;
-                let mut worker = Worker::new(self, &readers, longest);
-                while !stop.load(Memory::Relaxed) {
-                    let part = next.fetch_add(1, Memory::Relaxed);
-                    if part >= parts {
-                        break;
-                    }
-                    self.progress.check()?;
-                    worker.part(part, parts, disk)?;
-                }
-                Ok(worker.merged)
+        let work = |part, worker: &mut Option<Worker<'s>>| -> Result<Vec<u64>, Halt> {
+            self.options.progress.check()?;
+            let worker = match worker {
+                Some(worker) => worker,
+                none => none.insert(Worker::new(self, disk, longest)?),
             };
-            work().inspect_err(|_| stop.store(true, Memory::Relaxed))
+            worker.part(part, parts)?;
+            Ok(Vec::new())
         };
-        let mut all = Vec::new();
-        for merged in on_each((self.budget.threads as u64).min(parts) as usize, work) {
-            match merged {
-                Ok(merged) => all.push(merged),
-                Err(Halt::Failed(error)) => return Err(error),
-                Err(Halt::Unsorted) => return Ok(None),
-            }
-        }
+        let threads = (self.budget.threads as u64).min(parts) as usize;
+        // The first ones are taken first: the results of each thread are in the order of its parts.
+        let all = match on_parts(threads, (0..parts).rev().collect(), || None, work) {
+            Ok(workers) => workers.into_iter().flatten().map(|worker| worker.merged),
+            Err(halt) => return halt.map_or(Ok(None), Err),
+        };
+        let all: Vec<_> = all.collect();
         for input in self.inputs {
             input.check_unchanged()?;
         }
@@ -190,40 +150,40 @@ impl<'a> Merge<'a> {
         let lines = |i: usize| Tally::of_lines(all.iter().map(|merged| merged.lines[i]).sum());
         let tallies: Vec<_> = (0..self.inputs.len()).map(lines).collect();
         passes.seen(self.inputs, 0..self.inputs.len(), &tallies)?;
-        self.write(all, disk, sink)?;
+        self.write_merged(all, disk, sink)?;
         Ok(Some(passes.finish(self.inputs, disk)))
     }
 
     /// Writes the results of all parts, in their order.
-    fn write(
+    fn write_merged(
         &self,
-        mut all: Vec<Merged>,
-        disk: &Disk<'_>,
+        all: Vec<Merged>,
+        disk: &Disk,
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
+        let separator = self.options.separator;
         let mut put = |text: &[u8], lines: u64| {
             if sink.is_plain() {
                 return sink.text(text, lines);
             }
-            let ended = text.strip_suffix(&[self.separator]).expect("every line has an end");
+            let ended = text.strip_suffix(&[separator]).expect("every line has an end");
             ended
-                .split(|byte| *byte == self.separator)
+                .split(|byte| *byte == separator)
                 .try_for_each(|row| sink.result(Selected { place: 0, count: 1, row }))
         };
-        if all.iter().all(|merged| merged.runs.is_none()) {
+        if all.iter().all(|merged| merged.runs.is_empty()) {
             let mut pieces: Vec<_> = all.into_iter().flat_map(|merged| merged.pieces).collect();
             pieces.sort_by_key(|piece| piece.part);
             return pieces.iter().try_for_each(|piece| put(&piece.text, piece.lines));
         }
-        let mut runs = Runs::new(self.budget.spill_buffers());
-        for merged in &mut all {
-            merged.spill(self.budget, disk)?;
-            let mut run = merged.runs.take().expect("just made");
-            run.end();
-            runs.join(run, disk)?;
+        let mut runs = Runs::new(disk, self.budget.spill_buffers());
+        for mut merged in all {
+            merged.spill()?;
+            merged.runs.end();
+            runs.join(merged.runs)?;
         }
-        let mut results = runs.merge(disk, self.budget.rest / 4)?;
-        while let Some(Selected { count, row, .. }) = results.next(disk)? {
+        let mut results = runs.merge(self.budget.rest / 4)?;
+        while let Some(Selected { count, row, .. }) = results.next()? {
             put(row, count)?;
         }
         Ok(())
@@ -232,8 +192,7 @@ impl<'a> Merge<'a> {
 
 /// A thread that merges parts.
 struct Worker<'a> {
-    merge: &'a Merge<'a>,
-    readers: &'a [Reader<'a>],
+    operation: &'a SetOperation<'a>,
     cursors: Vec<Cursor<'a>>,
     longest: usize,
     /// Bytes of results that it may hold, and those it holds.
@@ -243,48 +202,51 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(merge: &'a Merge<'a>, readers: &'a [Reader<'a>], longest: usize) -> Self {
-        Self {
-            merge,
-            readers,
-            cursors: readers.iter().map(|reader| Cursor::new(reader, merge)).collect(),
+    fn new(operation: &'a SetOperation<'a>, disk: &Disk, longest: usize) -> Result<Self, Error> {
+        let SetOperation { inputs, budget, .. } = *operation;
+        let runs = Runs::new(disk, budget.spill_buffers() / budget.threads as u64);
+        let cursor = |input: &'a Input| Ok(Cursor::new(input.open()?, operation));
+        Ok(Self {
+            operation,
+            cursors: inputs.iter().map(cursor).collect::<Result<_, Error>>()?,
             longest,
-            room: merge.budget.rest as usize / 2 / merge.budget.threads,
+            room: budget.rest as usize / 2 / budget.threads,
             held: 0,
-            merged: Merged { lines: vec![0; readers.len()], pieces: Vec::new(), runs: None },
-        }
+            merged: Merged { lines: vec![0; inputs.len()], pieces: Vec::new(), runs },
+        })
     }
 
     /// The line of the longest input at which a part begins: `None` for the first part, and for empty ones, which begin
     /// in the last line or after it.
     fn start(&self, part: u64, parts: u64) -> Result<Option<Vec<u8>>, Halt> {
-        let (reader, separator) = (&self.readers[self.longest], self.merge.separator);
+        let Cursor { reader, separator, .. } = &self.cursors[self.longest];
         let length = reader.input().length();
         if part == 0 || part == parts {
             return Ok(None);
         }
-        match line_start(reader, length / parts * part, separator)? {
-            start if start < length => line_at(reader, start, separator).map(Some),
+        match line_start(reader, length / parts * part, *separator)? {
+            start if start < length => line_at(reader, start, *separator).map(Some),
             _ => Ok(None),
         }
     }
 
     /// Merges a part of all inputs.
-    fn part(&mut self, part: u64, parts: u64, disk: &Disk<'_>) -> Result<(), Halt> {
+    fn part(&mut self, part: u64, parts: u64) -> Result<(), Halt> {
         let (from, until) = (self.start(part, parts)?, self.start(part + 1, parts)?);
         if part > 0 && from.is_none() {
             return Ok(());
         }
-        let separator = self.merge.separator;
+        let SetOperation { rule, options, .. } = *self.operation;
+        let separator = options.separator;
         let mut bytes = 0;
-        for (reader, cursor) in self.readers.iter().zip(&mut self.cursors) {
+        for cursor in &mut self.cursors {
             let bound = |key: &Option<Vec<u8>>, none| match key {
-                Some(key) => lower_bound(reader, key, separator),
+                Some(key) => lower_bound(&cursor.reader, key, separator),
                 None => Ok(none),
             };
-            let range = bound(&from, 0)?..bound(&until, reader.input().length())?;
+            let range = bound(&from, 0)?..bound(&until, cursor.reader.input().length())?;
             if range.start > range.end {
-                return Err(Halt::Unsorted);
+                return Err(None);
             }
             bytes += range.end - range.start;
             cursor.begin_range(range, from.as_deref())?;
@@ -298,7 +260,7 @@ impl<'a> Worker<'a> {
                 for other in &mut *others {
                     among += usize::from(other.has(line)?);
                 }
-                if self.merge.rule.wants(among as u64) {
+                if rule.wants(among as u64) {
                     found.text.extend_from_slice(line);
                     found.text.push(separator);
                     found.lines += 1;
@@ -308,7 +270,7 @@ impl<'a> Worker<'a> {
                 self.held += found.text.capacity();
                 self.merged.pieces.push(std::mem::replace(&mut found, piece()));
                 if self.held > self.room {
-                    self.merged.spill(self.merge.budget, disk)?;
+                    self.merged.spill()?;
                     self.held = 0;
                 }
             }
@@ -321,14 +283,14 @@ impl<'a> Worker<'a> {
         for (lines, cursor) in self.merged.lines.iter_mut().zip(&mut self.cursors) {
             *lines += cursor.end_range(until.as_deref())?;
         }
-        self.merge.progress.advance(bytes);
+        options.progress.advance(bytes);
         Ok(())
     }
 }
 
 /// Reads the lines of a range of an input, which must be sorted.
 struct Cursor<'a> {
-    reader: &'a Reader<'a>,
+    reader: Reader<'a>,
     separator: u8,
     /// Bytes that the buffer may grow to.
     most: usize,
@@ -347,11 +309,11 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn new(reader: &'a Reader<'a>, merge: &Merge<'_>) -> Self {
-        let size = merge.buffer() as usize;
+    fn new(reader: Reader<'a>, operation: &SetOperation<'_>) -> Self {
+        let size = operation.buffer() as usize;
         Self {
             reader,
-            separator: merge.separator,
+            separator: operation.options.separator,
             most: size,
             buffer: PageBuffer::new(size.min(START).next_multiple_of(PAGE)),
             begin: 0,
@@ -370,7 +332,7 @@ impl<'a> Cursor<'a> {
         (self.filled, self.line) = (self.begin, self.begin..self.begin);
         self.advance()?;
         match from {
-            Some(from) if self.here && self.line() < from => Err(Halt::Unsorted),
+            Some(from) if self.here && self.line() < from => Err(None),
             _ => Ok(()),
         }
     }
@@ -381,7 +343,7 @@ impl<'a> Cursor<'a> {
             self.advance()?;
         }
         match until {
-            Some(until) if self.lines > 0 && self.line() >= until => Err(Halt::Unsorted),
+            Some(until) if self.lines > 0 && self.line() >= until => Err(None),
             _ => Ok(self.lines),
         }
     }
@@ -423,7 +385,7 @@ impl<'a> Cursor<'a> {
             match self.buffer[self.line.clone()].cmp(&self.buffer[next.clone()]) {
                 Ordering::Less => {}
                 Ordering::Equal => self.repeats = true,
-                Ordering::Greater => return Err(Halt::Unsorted),
+                Ordering::Greater => return Err(None),
             }
         }
         self.begin = (end + 1).min(self.filled);
@@ -439,7 +401,7 @@ impl<'a> Cursor<'a> {
         if start + kept.len() >= self.buffer.len() / 2 {
             let longer = (2 * self.buffer.len()).min(self.most.next_multiple_of(PAGE));
             if start + kept.len() >= longer {
-                return Err(Halt::Unsorted);
+                return Err(None);
             }
             self.buffer.resize(longer);
         }
@@ -463,15 +425,13 @@ fn line_at(reader: &Reader<'_>, start: u64, separator: u8) -> Result<Vec<u8>, Ha
     loop {
         let mut bytes = vec![0; left.min(size as u64) as usize];
         reader.read_at(&mut bytes, start)?;
-        if let Some(end) = memchr(separator, &bytes) {
-            bytes.truncate(end);
-            return Ok(bytes);
-        }
-        if bytes.len() as u64 == left {
+        let end = memchr(separator, &bytes);
+        if end.is_some() || bytes.len() as u64 == left {
+            bytes.truncate(end.unwrap_or(bytes.len()));
             return Ok(bytes);
         }
         if size == LONGEST {
-            return Err(Halt::Unsorted);
+            return Err(None);
         }
         size = (8 * size).min(LONGEST);
     }
@@ -513,6 +473,7 @@ mod tests {
     use super::super::rule::Others;
     use super::*;
     use crate::Options;
+    use crate::budget::Budget;
     use crate::testing::{Files, cramped, files, lines_of, long, workplace, write};
 
     /// The result of a merge, if the inputs are sorted.
@@ -522,13 +483,11 @@ mod tests {
         budget: Budget,
         options: &Options,
     ) -> Option<(Vec<u8>, Report)> {
-        let Options { separator, progress, tmp, .. } = options;
-        let merge = Merge { inputs, rule, separator: *separator, budget, progress };
-        assert!(merge.can());
-        let disk = Disk::new(tmp);
+        let merge = SetOperation::within(budget, inputs, rule, options);
+        assert!(merge.can_merge());
         let mut out = Vec::new();
-        let mut sink = Sink::new(&mut out, *separator);
-        let mut report = merge.run(&disk, &mut sink).unwrap()?;
+        let mut sink = Sink::new(&mut out, options.separator);
+        let mut report = merge.merge(&Disk::new(&options.tmp), &mut sink).unwrap()?;
         sink.finish(&mut report).unwrap();
         Some((out, report))
     }
@@ -630,13 +589,10 @@ mod tests {
         let (dir, options) = workplace(b'\n');
         let lines: Vec<u8> = (0..4_000).flat_map(|i| format!("{i:07}\n").into_bytes()).collect();
         let inputs = write(dir.path(), &[lines]);
-        let Options { separator, progress, tmp, .. } = &options;
-        let (rule, budget) = (Rule::DISTINCT, cramped(3));
-        let merge = Merge { inputs: &inputs, rule, separator: *separator, budget, progress };
-        let readers = [inputs[0].open().unwrap()];
+        let job = SetOperation::within(cramped(3), &inputs, Rule::DISTINCT, &options);
         for part in 0..4 {
-            let mut worker = Worker::new(&merge, &readers, 0);
-            assert!(worker.part(part, 4, &Disk::new(tmp)).is_ok());
+            let mut worker = Worker::new(&job, &Disk::new(&options.tmp), 0).unwrap();
+            assert!(worker.part(part, 4).is_ok());
             assert!((999..=1001).contains(&worker.merged.lines[0]), "{:?}", worker.merged.lines);
         }
     }

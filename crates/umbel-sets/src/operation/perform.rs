@@ -2,7 +2,6 @@
 
 use std::io;
 
-use super::merge::Merge;
 use super::plan::Strategy;
 use super::run::Run;
 use super::sorting::Sorting;
@@ -21,10 +20,9 @@ impl SetOperation<'_> {
     /// # Errors
     /// Errors of reading, of temporary files and of `out`. Output before an error is the beginning of the result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
-        let style = match self.options.records.column() {
-            _ if !self.counted || self.fpp.is_some() => RowStyle::Rows,
-            Some(column) => RowStyle::Column(column),
-            None => RowStyle::Object,
+        let style = match self.counted && self.fpp.is_none() {
+            true => RowStyle::Behind("count", self.options.records.column()),
+            false => RowStyle::Rows,
         };
         let mut sink = Sink::new(out, self.options.separator).with_style(style);
         if self.fpp.is_some() || (self.ranked.is_none() && !self.sorted) {
@@ -93,7 +91,7 @@ impl SetOperation<'_> {
             let before = progress.done();
             progress.expect(plan.bytes_read);
             let disk = Disk::new(&self.options.tmp);
-            if let Some(mut report) = Merge::new(self).run(&disk, &mut sink)? {
+            if let Some(mut report) = self.merge(&disk, &mut sink)? {
                 sink.finish(&mut report)?;
                 return Ok(report);
             }

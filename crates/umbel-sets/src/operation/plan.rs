@@ -6,7 +6,6 @@ use umbel::{Kind, Plan};
 
 use super::SetOperation;
 use super::build::Doubt;
-use super::merge::Merge;
 use super::rule::Need;
 use crate::budget::Budget;
 use crate::input::{estimate_lines, lengths};
@@ -106,9 +105,9 @@ impl SetOperation<'_> {
         let plan = self.plan_start()?;
         let Options { records, normalization, .. } = self.options;
         let by_bytes = *records == Records::Lines && normalization.is_none();
-        let merge = Merge::new(self);
-        let may_merge = self.fpp.is_none() && by_bytes && merge.can() && plan.bytes_read > SMALL;
-        if may_merge && merge.seems_sorted()? {
+        let may_merge =
+            self.fpp.is_none() && by_bytes && self.can_merge() && plan.bytes_read > SMALL;
+        if may_merge && self.seems_sorted()? {
             return Ok(SetPlan { strategy: Strategy::Merge, table: 0, ..plan });
         }
         self.plan_from(plan)

@@ -5,21 +5,21 @@ use std::sync::Mutex;
 use umbel::{Blocked, KeyHash};
 
 use super::build::Doubt;
-use super::counts::INPUTS_AT_ONCE;
-use super::keys::{Gathering, KeySet, Shard};
+use super::counts::{CountedTable, INPUTS_AT_ONCE};
+use super::keys::{KeySet, index};
 use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::Picked;
-use crate::records::{Layout, Record};
+use crate::records::Record;
 use crate::scan::{Lines, Visit};
-use crate::spill::{Disk, Later, Partitions, Scattered};
+use crate::spill::{Later, Scattered, lock_each};
 use crate::table::Inserted;
 
 /// Gathers the keys of lines that pass a filter, in no order; each once while there is room.
 pub(super) struct Probe<'a> {
     /// Lines absent from it are skipped; without it, every line is gathered.
     pub(super) filter: Option<&'a Blocked>,
-    pub(super) keys: &'a Gathering,
+    pub(super) keys: &'a [Mutex<CountedTable>],
     /// Receives keys that do not fit.
     pub(super) spilled: &'a Later,
     /// Gathered keys make lines doubtful.
@@ -27,57 +27,22 @@ pub(super) struct Probe<'a> {
     /// The place of the first byte to be read, and the number of bytes.
     pub(super) start: u64,
     pub(super) total: u64,
-    pub(super) disk: &'a Disk<'a>,
     pub(super) budget: Budget,
 }
 
 /// Lines by shard, with their hashes.
 #[derive(Default)]
 pub(super) struct Sorted {
-    shards: Vec<(Vec<usize>, Vec<KeyHash>)>,
+    shards: Vec<Part>,
     /// Keys that did not fit.
     spilled: Scattered,
 }
 
+type Part = (Vec<usize>, Vec<KeyHash>);
+
 /// Inputs are counted in ascending order; the one that keys are gathered from counts as the first.
 const INPUT: usize = 0;
 const PLACE: u64 = 0;
-
-impl Probe<'_> {
-    /// Adds lines to a shard; notes those that do not fit.
-    fn add(
-        &self,
-        shard: &mut Shard,
-        lines: &Lines<'_>,
-        (indexes, hashes): &mut (Vec<usize>, Vec<KeyHash>),
-        spilled: &mut Vec<usize>,
-    ) -> Result<(), Error> {
-        for (n, &i) in indexes.iter().enumerate() {
-            shard.table.warm_from(hashes, n);
-            let (hash, key) = (hashes[n], Record::line(lines.key(i)));
-            match (shard.table.insert(hash, PLACE, key)?, &mut shard.met) {
-                (Inserted::New(unit) | Inserted::Known(unit), Some(met)) => {
-                    met.begin(unit, INPUT, PLACE);
-                }
-                (Inserted::New(_) | Inserted::Known(_), None) => {}
-                (Inserted::Full, _) => {
-                    let make = || {
-                        let done = lines.place(i) - self.start;
-                        let held = shard.table.bytes() * self.keys.len() as u64;
-                        let count = self.budget.partitions(held, done, self.total);
-                        let buffers = self.budget.spill_buffers();
-                        Partitions::new(self.disk, 0, count, buffers, Layout::Lines)
-                    };
-                    self.spilled.get_or_make(make)?;
-                    spilled.push(i);
-                }
-            }
-        }
-        indexes.clear();
-        hashes.clear();
-        Ok(())
-    }
-}
 
 impl Visit for Probe<'_> {
     type Local = Sorted;
@@ -102,27 +67,29 @@ impl Visit for Probe<'_> {
         }
         let Sorted { shards, spilled } = sorted;
         for (i, &hash) in lines.hashes().iter().enumerate() {
-            let (indexes, hashes) = &mut shards[self.keys.index(hash)];
+            let (indexes, hashes) = &mut shards[index(hash, self.keys.len())];
             indexes.push(i);
             hashes.push(hash);
         }
-        // Shards that no other worker holds come first.
-        for (shard, sorted) in shards.iter_mut().enumerate() {
-            if let Some(mut shard) = self.keys.try_lock(shard) {
-                self.add(&mut shard, lines, sorted, &mut spilled.indexes)?;
+        let record = |i: usize| Record::line(lines.key(i));
+        let is_empty = |(indexes, _): &Part| indexes.is_empty();
+        lock_each(self.keys, shards, is_empty, |shard, (indexes, hashes)| {
+            for (n, &i) in indexes.iter().enumerate() {
+                shard.table.warm_from(hashes, n);
+                if shard.insert(hashes[n], (INPUT, PLACE), record(i))? == Inserted::Full {
+                    self.spilled.get_or_make(|| {
+                        let done = lines.place(i) - self.start;
+                        let held = shard.table.bytes() * self.keys.len() as u64;
+                        self.budget.partitions(held, done, self.total)
+                    })?;
+                    spilled.indexes.push(i);
+                }
             }
-        }
-        for (shard, sorted) in shards.iter_mut().enumerate() {
-            if !sorted.0.is_empty() {
-                self.add(&mut self.keys.lock(shard), lines, sorted, &mut spilled.indexes)?;
-            }
-        }
-        match self.spilled.get() {
-            Some(parts) => {
-                parts.push_some(spilled, |i| (lines.hashes()[i], PLACE, Record::line(lines.key(i))))
-            }
-            None => Ok(()),
-        }
+            indexes.clear();
+            hashes.clear();
+            Ok(())
+        })?;
+        self.spilled.push_some(spilled, |i| (lines.hashes()[i], PLACE, record(i)))
     }
 
     fn ordered(&self) -> bool {
@@ -130,7 +97,8 @@ impl Visit for Probe<'_> {
     }
 
     fn room(&self, spare: u64) -> u64 {
-        self.keys.room_for_long(spare)
+        let shards = self.keys.iter().map(|shard| shard.lock().expect("no worker panics"));
+        shards.map(|shard| shard.table.room_for_long(spare)).min().unwrap_or(spare)
     }
 }
 
@@ -139,8 +107,8 @@ pub(super) struct Recount<'a> {
     /// A filter of all gathered keys, including spilled ones.
     pub(super) filter: Option<&'a Blocked>,
     pub(super) keys: &'a KeySet,
-    /// Receives keys that may equal a spilled one.
-    pub(super) spilled: Option<&'a Partitions>,
+    /// Receives keys that may equal a spilled one, if there are any.
+    pub(super) spilled: &'a Later,
 }
 
 impl Visit for Recount<'_> {
@@ -156,17 +124,13 @@ impl Visit for Recount<'_> {
         self.keys.find_each(self.filter, lines, picked, |i, found| {
             match found {
                 Some(at) => self.keys.meet(at, lines.input()),
-                None if self.spilled.is_some() => scattered.indexes.push(i),
+                None if self.spilled.get().is_some() => scattered.indexes.push(i),
                 None => {}
             }
             Ok(())
         })?;
-        match self.spilled {
-            Some(spilled) => spilled.push_some(scattered, |i| {
-                (lines.hashes()[i], lines.place(i), Record::line(lines.key(i)))
-            }),
-            None => Ok(()),
-        }
+        let record = |i: usize| Record::line(lines.key(i));
+        self.spilled.push_some(scattered, |i| (lines.hashes()[i], lines.place(i), record(i)))
     }
 
     fn inputs_at_once(&self) -> usize {

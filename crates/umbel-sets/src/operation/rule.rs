@@ -9,7 +9,7 @@ use super::plan::SetPlan;
 use super::{Distinct, Keep};
 use crate::Error;
 use crate::records::Record;
-use crate::spill::{Disk, Merged, Runs, Selected};
+use crate::spill::{Merged, Runs, Selected};
 use crate::table::{Cursor, Table};
 
 /// Which lines an operation selects.
@@ -195,7 +195,6 @@ impl Rule {
         table: &Table,
         counts: Option<&Counts>,
         met: Option<&Met>,
-        disk: &Disk<'_>,
         runs: &mut Runs,
         memory: u64,
     ) -> Result<(), Error> {
@@ -217,7 +216,7 @@ impl Rule {
                 some.sort_unstable_by_key(|(_, selected)| selected.place);
             }
             for &(unit, selected) in &some {
-                runs.push(disk, behind_holders(selected, counts, unit, &mut text))?;
+                runs.push(behind_holders(selected, counts, unit, &mut text))?;
             }
         }
         runs.end();
@@ -292,13 +291,13 @@ impl Results {
         Self::Table { table: Box::new(table), counts, rule, cursor, text }
     }
 
-    pub(super) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<Selected<'_>>, Error> {
+    pub(super) fn next(&mut self) -> Result<Option<Selected<'_>>, Error> {
         match self {
             Self::Table { table, counts, rule, cursor, text } => {
                 let next = rule.next(table, counts.as_ref(), None, cursor);
                 Ok(next.map(|(unit, found)| behind_holders(found, counts.as_ref(), unit, text)))
             }
-            Self::Runs(merged) => merged.next(disk),
+            Self::Runs(merged) => merged.next(),
         }
     }
 }

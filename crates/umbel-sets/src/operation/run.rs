@@ -7,14 +7,14 @@ use std::sync::{Mutex, RwLock};
 use umbel::{Blocked, Filter};
 
 use super::build::{Build, Doubt};
-use super::counts::{Counted, Counts};
+use super::counts::{Counted, CountedTable};
 use super::decide::Decide;
-use super::keys::{Gathering, KeySet};
+use super::keys::KeySet;
 use super::look_up::{self, LookUp};
 use super::plan::{self, SetPlan};
 use super::probe::{Probe, Recount};
 use super::rule::{Others, Results, Rule};
-use super::settle::{Part, Settle};
+use super::settle::{Part, Settling};
 use super::write::{self, Write};
 use crate::Error;
 use crate::budget::Budget;
@@ -25,7 +25,7 @@ use crate::places::Places;
 use crate::records::Layout;
 use crate::scan::{Scanner, Tally};
 use crate::sink::Sink;
-use crate::spill::{Disk, Later, Partitions, Runs, Spill};
+use crate::spill::{Disk, Later, Runs, Spill};
 use crate::table::Table;
 
 /// A running operation.
@@ -36,7 +36,7 @@ pub(super) struct Run<'a> {
     pub(super) from: usize,
     pub(super) scanner: Scanner<'a>,
     pub(super) places: Places,
-    pub(super) disk: Disk<'a>,
+    pub(super) disk: Disk,
     pub(super) passes: Passes,
 }
 
@@ -74,7 +74,7 @@ impl Run<'_> {
                 let room = room(size.bytes() + doubtful.bytes());
                 let build = Build::new(&mut seen, &mut filter, budget);
                 let tallies = self.scanner.scan_some(self.inputs, 0..self.from, room, &build)?;
-                let keys = build.keys();
+                let keys = build.keys.into_inner();
                 doubt = Some(Doubt { filter, keys });
                 tallies
             }
@@ -99,9 +99,9 @@ impl Run<'_> {
         let share = rule.table(budget.table(filters));
         let several = matches!(rule.others, Others::Semi(2..));
         let expected = if self.from < self.inputs.len() { plan.compared } else { 0 };
-        let keys = Gathering::new(share, budget.threads, expected, several)?;
+        let keys = KeySet::gathering(share, budget.threads, expected, several)?;
         let doubt = doubt.map(Mutex::new);
-        let spilled = Later::default();
+        let spilled = Later::new(&self.disk, 0, budget.spill_buffers(), Layout::Lines);
         let range = rule.gathered(plan, self.inputs.len());
         let probe = Probe {
             filter: seen.as_ref(),
@@ -110,21 +110,20 @@ impl Run<'_> {
             doubt: doubt.as_ref(),
             start: self.places.start(range.start),
             total: lengths(&self.inputs[range.clone()]),
-            disk: &self.disk,
             budget,
         };
         let spare = budget.long_line();
         let tallies = self.scanner.scan_some(self.inputs, range.clone(), spare, &probe)?;
         self.seen(range.clone(), &tallies)?;
         drop(seen);
-        let keys = keys.finish();
-        let spilled = spilled.finish(&self.disk)?.unwrap_or_default();
+        let keys = KeySet::of(keys);
+        let spilled = spilled.finish()?.unwrap_or_default();
         let spilled: Vec<_> = spilled.into_iter().map(|file| vec![file]).collect();
         let doubt = match doubt {
             _ if rule.is_look_up() => {
                 let room = budget.table(keys.bytes()).max(plan::LEAST_FILTER);
                 let files: Vec<_> = spilled.iter().flatten().collect();
-                keys.filter(&files, &self.scanner, &self.disk, room)?
+                keys.filter(&files, &self.scanner, room)?
             }
             None => None,
             Some(doubt) => Some(doubt.into_inner().expect("no worker panics").fold()?),
@@ -143,22 +142,24 @@ impl Run<'_> {
         Probed { doubt, keys, spilled }: &mut Probed,
     ) -> Result<(), Error> {
         let again = self.partitions(spilled.len(), Layout::Lines)?;
-        let recount = Recount { filter: doubt.as_ref(), keys, spilled: again.as_ref() };
+        let recount = Recount { filter: doubt.as_ref(), keys, spilled: &again };
         let spare = room_left(self.scanner.budget, keys, doubt.as_ref());
         for range in ranges {
             let tallies = self.scanner.scan_some(self.inputs, range.clone(), spare, &recount)?;
             self.seen(range, &tallies)?;
         }
-        let again = again.map(|parts| parts.finish(&self.disk)).transpose()?;
-        let pairs = spilled.iter_mut().zip(again.into_iter().flatten());
+        let pairs = spilled.iter_mut().zip(again.finish()?.into_iter().flatten());
         pairs.for_each(|(files, again)| files.push(again));
         Ok(())
     }
 
     /// As many partitions as keys were spilled to, if any.
-    fn partitions(&self, count: usize, layout: Layout) -> Result<Option<Partitions>, Error> {
-        let buffers = self.scanner.budget.spill_buffers();
-        (count > 0).then(|| Partitions::new(&self.disk, 0, count, buffers, layout)).transpose()
+    fn partitions(&self, count: usize, layout: Layout) -> Result<Later, Error> {
+        let later = Later::new(&self.disk, 0, self.scanner.budget.spill_buffers(), layout);
+        if count > 0 {
+            later.get_or_make(|| count)?;
+        }
+        Ok(later)
     }
 
     /// Steps 3 and 4 of distinct lines and of an anti-join.
@@ -168,7 +169,7 @@ impl Run<'_> {
         // Nothing is written at first sight.
         let later = rule.counted.is_some() || !sink.is_plain();
         let decided = self.decide(doubt.as_ref(), keys, spilled.len(), sink)?;
-        let Decided { table, counts, rest, undecided } = decided;
+        let Decided { held: CountedTable { table, counts }, rest, undecided } = decided;
         self.passes.report.distinct = gathered + table.len();
         if rest.is_none() && !later {
             return Ok(());
@@ -177,11 +178,11 @@ impl Run<'_> {
         let mut results = match rest {
             None if rule.counted != Some(Counted::Last) => Results::table(table, counts, rule),
             rest => {
-                let mut runs = Runs::new(1 << 18);
+                let mut runs = Runs::new(&self.disk, 1 << 18);
                 // The partitions get all memory: the table's results become a run, too.
                 if later {
                     let memory = self.scanner.budget.rest;
-                    rule.append(&table, counts.as_ref(), None, &self.disk, &mut runs, memory)?;
+                    rule.append(&table, counts.as_ref(), None, &mut runs, memory)?;
                 }
                 drop((table, counts));
                 self.settle(rest.unwrap_or_default(), spilled, doubt.as_ref(), runs)?
@@ -209,33 +210,28 @@ impl Run<'_> {
             // A line that is not among the keys in memory may be among the spilled ones.
             table.close();
         }
-        let table = RwLock::new(table);
-        let counts = rule.counted.map(|counted| RwLock::new(Counts::new(counted)));
-        let rest = Later::default();
+        let held = RwLock::new(CountedTable::new(table, rule.counted));
+        let rest = Later::new(&self.disk, 0, budget.spill_buffers(), layout);
         let undecided = AtomicU64::new(u64::MAX);
         let sink = (rule.counted.is_none() && sink.is_plain()).then(|| Mutex::new(sink));
         let decide = Decide {
             doubt,
             keys: Some(&keys).filter(|keys| keys.len() > 0),
-            table: &table,
-            counts: counts.as_ref(),
+            held: &held,
             rest: &rest,
             partitions: (spilled > 0).then_some(spilled),
             sink: sink.as_ref(),
             undecided: &undecided,
             rule,
             total: lengths(&self.inputs[..self.from]),
-            disk: &self.disk,
             budget,
-            layout,
         };
         let spare = budget.long_line();
         let tallies = self.scanner.scan_some(self.inputs, 0..self.from, spare, &decide)?;
         self.seen(0..self.from, &tallies)?;
         Ok(Decided {
-            table: table.into_inner().expect("no worker panics"),
-            counts: counts.map(|counts| counts.into_inner().expect("no worker panics")),
-            rest: rest.finish(&self.disk)?,
+            held: held.into_inner().expect("no worker panics"),
+            rest: rest.finish()?,
             undecided: undecided.into_inner(),
         })
     }
@@ -244,25 +240,24 @@ impl Run<'_> {
     fn look_up(&mut self, probed: Probed, sink: &mut Sink<'_>) -> Result<(), Error> {
         let (Probed { doubt, keys, spilled }, rule) = (probed, self.rule);
         let rest = self.partitions(spilled.len(), self.scanner.layout())?;
-        let mut runs = Runs::new(1 << 18);
+        let mut runs = Runs::new(&self.disk, 1 << 18);
         let look_up = LookUp {
             doubt: doubt.as_ref(),
             keys: &keys,
             rule,
             given: (!rule.every).then(|| keys.marks()),
-            spilled: rest.as_ref(),
+            spilled: &rest,
             output: Mutex::new(look_up::SinkOrRun { sink, runs: &mut runs, late: false }),
-            disk: &self.disk,
         };
         let spare = room_left(self.scanner.budget, &keys, doubt.as_ref());
         let tallies = self.scanner.scan_some(self.inputs, 0..self.from, spare, &look_up)?;
         drop(look_up);
         self.seen(0..self.from, &tallies)?;
         self.passes.report.distinct = keys.len();
-        let Some(rest) = rest else { return Ok(()) };
+        let Some(rest) = rest.finish()? else { return Ok(()) };
         runs.end();
         drop(keys);
-        let mut results = self.settle(rest.finish(&self.disk)?, spilled, doubt.as_ref(), runs)?;
+        let mut results = self.settle(rest, spilled, doubt.as_ref(), runs)?;
         self.write_results(&mut results, sink)
     }
 
@@ -276,16 +271,20 @@ impl Run<'_> {
     ) -> Result<Results, Error> {
         let Scanner { budget, hasher, progress, .. } = &self.scanner;
         let memory = budget.rest - doubt.map_or(0, |doubt| doubt.plan().bytes());
-        let (disk, places) = (&self.disk, &self.places);
-        let (budget, progress, rule) = (*budget, *progress, self.rule);
-        let settle = Settle { disk, hasher, budget, places, rule, progress, memory };
-        self.passes.report.distinct += settle.run(Part::all(lines, others, 0), &mut runs)?;
-        Ok(Results::Runs(runs.merge(&self.disk, memory / 4)?))
+        let (disk, rule) = (&self.disk, self.rule);
+        let settling = Settling { disk, hasher, budget: *budget, progress, memory };
+        let settle =
+            |settling, part, runs: &mut Runs| rule.settle(settling, &self.places, part, runs);
+        let needed = |part: &Part| part.lines.in_memory();
+        let parts = Part::all(lines, others, 0);
+        let distinct = settling.run(parts, &mut runs, needed, settle)?;
+        self.passes.report.distinct += distinct;
+        Ok(Results::Runs(runs.merge(memory / 4)?))
     }
 
     /// Writes results as they come.
     fn write_results(&self, results: &mut Results, sink: &mut Sink<'_>) -> Result<(), Error> {
-        while let Some(result) = results.next(&self.disk)? {
+        while let Some(result) = results.next()? {
             sink.result(result)?;
         }
         Ok(())
@@ -301,15 +300,9 @@ impl Run<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
         let (budget, rule) = (self.scanner.budget, self.rule);
-        let output = Mutex::new(write::ResultWriter::new(results, sink, &self.disk)?);
-        let write = Write {
-            doubt,
-            from,
-            once: rule.at_least < 2,
-            words: rule.words(),
-            output: &output,
-            disk: &self.disk,
-        };
+        let output = Mutex::new(write::ResultWriter::new(results, sink)?);
+        let write =
+            Write { doubt, from, once: rule.at_least < 2, words: rule.words(), output: &output };
         // The merge has a quarter.
         let spare = (budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()))
             .max(budget.long_line());
@@ -337,8 +330,7 @@ struct Probed {
 
 /// The outcome of the deciding pass.
 struct Decided {
-    table: Table,
-    counts: Option<Counts>,
+    held: CountedTable,
     /// Lines that did not fit.
     rest: Option<Vec<Spill>>,
     /// The place of the first of them.

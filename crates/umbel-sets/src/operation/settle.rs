@@ -5,24 +5,23 @@
 //! that do not fit go to partitions of the next level, with the others that are not in the table. Every table holds at
 //! least one line and all its repeats, so this ends for any input. Equal lines and colliding hashes cost time, never memory.
 
-use umbel::KeyHash;
 use umbel_io::threads::on_parts;
 
-use super::counts::Counts;
+use super::counts::CountedTable;
 use super::rule::{Met, Rule};
 use crate::budget::Budget;
 use crate::hash::LineHasher;
 use crate::places::Places;
 use crate::records::{Layout, Record};
-use crate::spill::{Disk, Later, Partitions, Runs, Selected, Spill, SpillReader};
-use crate::table::{Inserted, KEPT_LINE, Table};
+use crate::spill::{Disk, Later, Runs, Selected, Spill};
+use crate::table::{Inserted, Table};
 use crate::{Error, Progress};
 
 /// A partition.
 pub(super) struct Part {
-    lines: Spill,
-    others: Vec<Spill>,
-    level: u32,
+    pub(super) lines: Spill,
+    pub(super) others: Vec<Spill>,
+    pub(super) level: u32,
 }
 
 impl Part {
@@ -33,103 +32,116 @@ impl Part {
             let others = others.next().unwrap_or_default();
             Self { lines, others, level }
         });
-        parts.filter(|part| part.lines.bytes() > 0).collect()
+        parts.filter(|part| part.lines.bytes > 0).collect()
     }
 
     fn longest(&self) -> u64 {
-        self.others.iter().chain([&self.lines]).map(Spill::longest).max().unwrap_or(0)
+        self.others.iter().chain([&self.lines]).map(|file| file.longest).max().unwrap_or(0)
     }
 }
 
-/// The context for settling a partition.
+/// What settling any partitions needs.
 #[derive(Clone, Copy)]
-pub(super) struct Settle<'a> {
-    pub(super) disk: &'a Disk<'a>,
+pub(super) struct Settling<'a> {
+    pub(super) disk: &'a Disk,
     pub(super) hasher: &'a LineHasher,
     pub(super) budget: Budget,
-    pub(super) places: &'a Places,
-    pub(super) rule: Rule,
     pub(super) progress: &'a Progress,
     /// Bytes for all threads together, or for one partition.
     pub(super) memory: u64,
 }
 
-impl Settle<'_> {
-    /// Settles all partitions, on as many threads as their longest lines allow; returns how many distinct lines they held.
-    pub(super) fn run(self, parts: Vec<Part>, runs: &mut Runs) -> Result<u64, Error> {
+impl Settling<'_> {
+    /// Settles all partitions, on as many threads as their longest lines allow. `settle` returns the partitions left for the
+    /// next level, and how many keys it held, of which this returns the sum; in memory, a partition has `needed` bytes.
+    pub(super) fn run(
+        self,
+        parts: Vec<Part>,
+        runs: &mut Runs,
+        needed: impl Fn(&Part) -> u64,
+        settle: impl Fn(Self, Part, &mut Runs) -> Result<(Vec<Part>, u64), Error> + Sync,
+    ) -> Result<u64, Error> {
         let longest = parts.iter().map(Part::longest).max().unwrap_or(0);
         let count = parts.len() as u64;
-        let all: u64 =
-            parts.iter().map(|part| part.lines.bytes() + KEPT_LINE * part.lines.lines()).sum();
-        let each = all / count.max(1);
+        let each = parts.iter().map(needed).sum::<u64>() / count.max(1);
         let threads = self.budget.settling_threads(self.memory, longest, count, each);
-        let settle = Settle { memory: self.memory / threads as u64, ..self };
-        let start = || (0, Runs::new(settle.write_buffers()));
-        let work = |part, (distinct, runs): &mut (u64, Runs)| {
-            settle.progress.check()?;
-            let (more, held) = settle.part(part, runs)?;
-            *distinct += held;
+        let one = Self { memory: self.memory / threads as u64, ..self };
+        let start = || (0, Runs::new(one.disk, one.write_buffers()));
+        let work = |part, (keys, runs): &mut (u64, Runs)| {
+            one.progress.check()?;
+            let (more, held) = settle(one, part, runs)?;
+            *keys += held;
             Ok::<_, Error>(more)
         };
-        let mut distinct = 0;
+        let mut keys = 0;
         for (held, more) in on_parts(threads, parts, start, work)? {
-            distinct += held;
-            runs.join(more, self.disk)?;
+            keys += held;
+            runs.join(more)?;
         }
-        Ok(distinct)
+        Ok(keys)
     }
 
-    /// Settles one partition; returns the partitions left for the next level, and how many distinct lines it held.
-    fn part(self, part: Part, runs: &mut Runs) -> Result<(Vec<Part>, u64), Error> {
-        let (rule, level, layout) = (self.rule, part.level + 1, part.lines.layout());
-        let mut counts = rule.counted.map(Counts::new);
-        let share = rule.table(self.memory - self.memory / 4);
+    /// Bytes of a read buffer.
+    pub(super) fn buffer(self) -> usize {
+        (self.memory / 32).clamp(16 << 10, 1 << 20) as usize
+    }
+
+    /// Bytes of the write buffers of all files of a level together.
+    pub(super) fn write_buffers(self) -> u64 {
+        self.memory / 16
+    }
+}
+
+impl Rule {
+    /// Selects the lines of a partition; returns the partitions left for the next level, and how many distinct lines it held.
+    pub(super) fn settle(
+        self,
+        settling: Settling<'_>,
+        places: &Places,
+        part: Part,
+        runs: &mut Runs,
+    ) -> Result<(Vec<Part>, u64), Error> {
+        let rule = self;
+        let Settling { hasher, budget, memory, .. } = settling;
+        let (level, layout) = (part.level + 1, part.lines.layout);
+        let share = rule.table(memory - memory / 4);
         let share = if part.others.is_empty() { share } else { Met::table(share, rule) };
         // Written lines are read again from the partition.
-        let held = if rule.every { Layout::Lines } else { layout };
-        let mut table = Table::for_lines(share, held, part.lines.lines(), part.lines.bytes())?;
-        let rest = Later::default();
-        let mut lines = part.lines.read(self.buffer());
-        let (mut seen, mut hashes) = (0, Vec::new());
-        while lines.read_some(self.disk)? {
-            self.hash(&lines, &mut hashes);
-            table.warm(&hashes);
-            for (i, &hash) in hashes.iter().enumerate() {
-                let (place, line) = lines.get(i);
-                let input = self.places.input_of(place);
+        let kept = if rule.every { Layout::Lines } else { layout };
+        let (count, bytes) = (part.lines.lines, part.lines.bytes);
+        let table = Table::for_lines(share, kept, count, bytes)?;
+        let mut held = CountedTable::new(table, rule.counted);
+        let rest = Later::new(settling.disk, level, settling.write_buffers(), layout);
+        let mut lines = part.lines.read(settling.buffer());
+        let mut seen = 0;
+        while lines.read_some(hasher)? {
+            held.table.warm(lines.hashes());
+            for (hash, place, line) in lines.some() {
                 seen += 1;
                 let record = if rule.every { Record::line(line.key()) } else { line };
-                match (table.insert(hash, place, record)?, &mut counts) {
-                    (Inserted::New(unit), Some(counts)) => counts.begin(unit, input, place),
-                    (Inserted::Known(unit), Some(counts)) => counts.add(unit, input, place),
-                    (Inserted::New(_) | Inserted::Known(_), None) => {}
-                    (Inserted::Full, _) => {
-                        let (all, buffers) = (part.lines.lines(), self.write_buffers());
-                        let count = || self.budget.partitions_of_rest(all, seen, buffers);
-                        let make = || self.partitions(level, count(), layout);
-                        rest.get_or_make(make)?.push(hash, place, line)?;
-                    }
+                let at = (places.input_of(place), place);
+                if held.insert(hash, at, record)? == Inserted::Full {
+                    let buffers = settling.write_buffers();
+                    let parts = || budget.partitions_of_rest(count, seen, buffers);
+                    rest.get_or_make(parts)?.push(hash, place, line)?;
                 }
             }
         }
         drop(lines);
+        let CountedTable { table, counts } = held;
         let mut met = (!part.others.is_empty()).then(|| Met::of(&table, rule));
-        let others = match rest.get() {
-            Some(rest) if met.is_some() => {
-                Some(self.partitions(level, rest.len(), Layout::Lines)?)
-            }
-            _ => None,
-        };
+        let others = Later::new(settling.disk, level, settling.write_buffers(), Layout::Lines);
+        if let (Some(rest), Some(_)) = (rest.get(), &met) {
+            others.get_or_make(|| rest.len())?;
+        }
         for file in part.others {
             let met = met.as_mut().expect("there are others");
-            let mut keys = file.read(self.buffer());
-            while keys.read_some(self.disk)? {
-                self.hash(&keys, &mut hashes);
-                table.warm(&hashes);
-                for (i, &hash) in hashes.iter().enumerate() {
-                    let (place, key) = keys.get(i);
-                    match (table.find(hash, key.key()), &others) {
-                        (Some(unit), _) => met.add(unit, self.places.input_of(place)),
+            let mut keys = file.read(settling.buffer());
+            while keys.read_some(hasher)? {
+                table.warm(keys.hashes());
+                for (hash, place, key) in keys.some() {
+                    match (table.find(hash, key.key()), others.get()) {
+                        (Some(unit), _) => met.add(unit, places.input_of(place)),
                         (None, Some(others)) => others.push(hash, place, key)?,
                         (None, None) => {}
                     }
@@ -137,61 +149,38 @@ impl Settle<'_> {
             }
         }
         if rule.every {
-            self.append_every(&part.lines, &table, met.as_ref(), runs)?;
+            self.append_every(settling, &part.lines, &table, met.as_ref(), runs)?;
         } else {
-            let (counts, met) = (counts.as_ref(), met.as_ref());
-            rule.append(&table, counts, met, self.disk, runs, self.memory)?;
+            rule.append(&table, counts.as_ref(), met.as_ref(), runs, memory)?;
         }
-        let others = others.map(|parts| parts.finish(self.disk)).transpose()?.unwrap_or_default();
-        let others = others.into_iter().map(|file| vec![file]).collect();
-        let rest = rest.finish(self.disk)?.unwrap_or_default();
-        Ok((Part::all(rest, others, level), table.len()))
+        let others = others.finish()?.unwrap_or_default().into_iter().map(|file| vec![file]);
+        let rest = rest.finish()?.unwrap_or_default();
+        Ok((Part::all(rest, others.collect(), level), table.len()))
     }
 
     /// Appends, as a run of results, every line of a partition whose key is in the table and wanted.
     fn append_every(
         self,
+        settling: Settling<'_>,
         lines: &Spill,
         table: &Table,
         met: Option<&Met>,
         runs: &mut Runs,
     ) -> Result<(), Error> {
-        let (mut lines, mut hashes) = (lines.read(self.buffer()), Vec::new());
-        while lines.read_some(self.disk)? {
-            self.hash(&lines, &mut hashes);
-            table.warm(&hashes);
-            for (i, &hash) in hashes.iter().enumerate() {
-                let (place, line) = lines.get(i);
+        let mut lines = lines.read(settling.buffer());
+        while lines.read_some(settling.hasher)? {
+            table.warm(lines.hashes());
+            for (hash, place, line) in lines.some() {
                 let Some(unit) = table.find(hash, line.key()) else { continue };
                 let met = met.map_or(0, |met| met.get(unit));
-                if self.rule.wants(met) {
-                    let count = self.rule.count(1, met);
-                    runs.push(self.disk, Selected { place, count, row: line.row })?;
+                if self.wants(met) {
+                    let count = self.count(1, met);
+                    runs.push(Selected { place, count, row: line.row })?;
                 }
             }
         }
         runs.end();
         Ok(())
-    }
-
-    /// Hashes the lines read last.
-    fn hash(self, lines: &SpillReader, hashes: &mut Vec<KeyHash>) {
-        hashes.clear();
-        self.hasher.hash_each(lines.keys(), |hash| hashes.push(hash));
-    }
-
-    /// Bytes of a read buffer.
-    fn buffer(self) -> usize {
-        (self.memory / 32).clamp(16 << 10, 1 << 20) as usize
-    }
-
-    /// Bytes of the write buffers of all files of a level together.
-    fn write_buffers(self) -> u64 {
-        self.memory / 16
-    }
-
-    fn partitions(self, level: u32, count: usize, layout: Layout) -> Result<Partitions, Error> {
-        Partitions::new(self.disk, level, count, self.write_buffers(), layout)
     }
 }
 
@@ -210,7 +199,7 @@ mod tests {
             for &length in lengths {
                 lines.push(0, Record::line(&vec![b'x'; length])).unwrap();
             }
-            lines.finish(&disk).unwrap()
+            lines.finish().unwrap()
         };
         let others = vec![vec![spill(&[40])], vec![spill(&[1]), spill(&[9_000, 2])]];
         let parts = Part::all(vec![spill(&[3, 700]), spill(&[5])], others, 0);

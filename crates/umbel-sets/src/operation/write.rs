@@ -9,7 +9,7 @@ use crate::Error;
 use crate::bulk::Picked;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
-use crate::spill::{Disk, Selected};
+use crate::spill::Selected;
 
 /// The results of doubtful lines, and the destination of lines.
 pub(super) struct ResultWriter<'a, 'o> {
@@ -22,18 +22,14 @@ pub(super) struct ResultWriter<'a, 'o> {
 }
 
 impl<'a, 'o> ResultWriter<'a, 'o> {
-    pub(super) fn new(
-        results: &'a mut Results,
-        sink: &'a mut Sink<'o>,
-        disk: &Disk<'_>,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(results: &'a mut Results, sink: &'a mut Sink<'o>) -> Result<Self, Error> {
         let mut output = Self { results, head: None, holders: Vec::new(), sink };
-        output.advance(disk)?;
+        output.advance()?;
         Ok(output)
     }
 
-    fn advance(&mut self, disk: &Disk<'_>) -> Result<(), Error> {
-        let next = self.results.next(disk)?;
+    fn advance(&mut self) -> Result<(), Error> {
+        let next = self.results.next()?;
         self.head = next.map(|selected| (selected.place, selected.count));
         self.holders.clear();
         self.holders.extend_from_slice(next.map_or(&[], |selected| selected.row));
@@ -51,7 +47,6 @@ pub(super) struct Write<'a, 'o> {
     /// Words of the inputs that have a line, in front of its row, if these are counted.
     pub(super) words: usize,
     pub(super) output: &'a Mutex<ResultWriter<'a, 'o>>,
-    pub(super) disk: &'a Disk<'a>,
 }
 
 impl Visit for Write<'_, '_> {
@@ -95,7 +90,7 @@ impl Visit for Write<'_, '_> {
                 }
                 Some((known, count)) if known == place => {
                     text.append(&mut output.holders);
-                    output.advance(self.disk)?;
+                    output.advance()?;
                     count
                 }
                 _ => continue,

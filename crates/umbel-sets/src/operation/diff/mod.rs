@@ -74,11 +74,8 @@ impl<'a> Diff<'a> {
         self.rows()?.plan()
     }
 
-    /// Returns the header of the first file that has one.
-    ///
-    /// # Errors
-    /// Read errors.
-    pub fn header(&self) -> Result<Option<Vec<u8>>, Error> {
+    /// The header of the first file that has one.
+    fn header(&self) -> Result<Option<Vec<u8>>, Error> {
         self.rows()?.header()
     }
 
@@ -139,10 +136,9 @@ impl<'a> Diff<'a> {
             Change::Added => added.row(selected.row),
             kept => show(kept, selected.row),
         })?;
-        let [removed, added] = [removed.finish()?, added.finish()?];
         // A removed row and an added one with the same key: the row has changed.
-        let old = [removed, added];
-        let part = self.part(&old)?;
+        let mut rows = [removed.finish()?, added.finish()?];
+        let part = self.part(&rows)?;
         let scanner = Scanner::new(options, LineHasher::random())?;
         let disk = Disk::new(&options.tmp);
         let mut pairs = None;
@@ -152,13 +148,12 @@ impl<'a> Diff<'a> {
         }
         let part = part.hand(&mut |selected| match (selected.count, &mut pairs) {
             (..2, _) => show(Change::Removed, selected.row),
-            (2.., Some(pairs)) => pairs.replaced(selected.row),
+            (2.., Some(pairs)) => pairs.push(selected.row, 0),
             (2.., None) => show(Change::Replaced, selected.row),
         })?;
         report.follow(part);
-        let [removed, added] = old;
-        let new = [added, removed];
-        let part = self.part(&new)?.hand(&mut |selected| {
+        rows.reverse();
+        let part = self.part(&rows)?.hand(&mut |selected| {
             let change = if selected.count > 1 { Change::Changed } else { Change::Added };
             match &mut pairs {
                 Some(pairs) => pairs.new_row(change, selected.row),
@@ -188,19 +183,16 @@ impl<'a> Diff<'a> {
 struct Pairs<'a> {
     keys: RowKeys<'a>,
     /// Replaced rows, after the numbers of the changed ones with their key.
-    by_key: Sorting<'a>,
+    by_key: Sorting,
     /// All rows of the new file by number, and replaced ones by the number of the row they are shown before.
-    by_number: Sorting<'a>,
+    by_number: Sorting,
     /// How many rows of the new file there are so far.
     number: u64,
     key: Vec<u8>,
 }
 
-/// The kind of change of a row, by its count in a sort.
-const SORTED: [Change; 3] = [Change::Replaced, Change::Changed, Change::Added];
-
 impl<'a> Pairs<'a> {
-    fn new(keys: RowKeys<'a>, memory: u64, disk: &'a Disk<'a>) -> Self {
+    fn new(keys: RowKeys<'a>, memory: u64, disk: &Disk) -> Self {
         let sorting = || Sorting::new(u64::MAX, memory / 2, disk);
         Self { keys, by_key: sorting(), by_number: sorting(), number: 0, key: Vec::new() }
     }
@@ -215,10 +207,6 @@ impl<'a> Pairs<'a> {
         self.key.push(u8::from(number == 0));
         let row = if number == 0 { row } else { &[] };
         self.by_key.push(&self.key, Selected { place: 0, count: number, row })
-    }
-
-    fn replaced(&mut self, row: &[u8]) -> Result<(), Error> {
-        self.push(row, 0)
     }
 
     fn new_row(&mut self, change: Change, row: &[u8]) -> Result<(), Error> {
@@ -237,7 +225,7 @@ impl<'a> Pairs<'a> {
         let Self { by_key, mut by_number, .. } = self;
         // The first number of a key, followed by other numbers and then rows.
         let (mut first, mut rows) = (0, true);
-        by_key.finish(&mut |Selected { count: number, row, .. }| {
+        by_key.finish(|Selected { count: number, row, .. }| {
             if number == 0 {
                 rows = true;
                 return place(&mut by_number, first, Change::Replaced, row);
@@ -247,15 +235,18 @@ impl<'a> Pairs<'a> {
             }
             Ok(())
         })?;
-        by_number.finish(&mut |Selected { count, row, .. }| show(SORTED[count as usize], row))
+        let kinds = [Change::Replaced, Change::Changed, Change::Added];
+        by_number.finish(|Selected { count, row, .. }| {
+            let kind = kinds.into_iter().find(|kind| *kind as u64 == count);
+            show(kind.expect("a row of the new file, or replaced"), row)
+        })
     }
 }
 
 /// Adds a row to those that are shown in the order of their numbers.
-fn place(sorting: &mut Sorting<'_>, number: u64, change: Change, row: &[u8]) -> Result<(), Error> {
-    let kind = SORTED.iter().position(|sorted| *sorted == change).expect("a row of the new file");
+fn place(sorting: &mut Sorting, number: u64, change: Change, row: &[u8]) -> Result<(), Error> {
     let mut key = [0; 9];
     key[..8].copy_from_slice(&number.to_be_bytes());
     key[8] = u8::from(change != Change::Replaced);
-    sorting.push(&key, Selected { place: 0, count: kind as u64, row })
+    sorting.push(&key, Selected { place: 0, count: change as u64, row })
 }

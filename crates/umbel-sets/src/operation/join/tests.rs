@@ -8,6 +8,12 @@ use super::*;
 use crate::Records;
 use crate::testing::{budget, cramped, input, long, options, rests, threads};
 
+impl Join<'_> {
+    fn run_planned(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
+        self.run(&self.plan()?, out)
+    }
+}
+
 /// Rows of two tables: a key, and another column.
 type Rows = Vec<(u8, String)>;
 
@@ -168,11 +174,11 @@ proptest! {
         let mut out = Vec::new();
         let partners = |key| case.right.iter().filter(|(other, _)| *other == key).count();
         if case.partners == Partners::Unique && case.left.iter().any(|(key, _)| partners(*key) > 1) {
-            let refused = matches!(join.run(&mut out), Err(Error::Repeated { .. }));
+            let refused = matches!(join.run_planned(&mut out), Err(Error::Repeated { .. }));
             prop_assert!(refused);
             return Ok(());
         }
-        let report = join.run(&mut out).unwrap();
+        let report = join.run_planned(&mut out).unwrap();
         prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
         let count = |wanted: [bool; 2]| {
             let is = |pair: &&(_, Option<&str>, Option<&str>)| [pair.1, pair.2].map(|side| side.is_some()) == wanted;
@@ -187,7 +193,7 @@ proptest! {
         };
         prop_assert_eq!((report.found, report.joined), (pairs(&case).len() as u64, Some(joined)));
         let mut none = Vec::new();
-        let total = join.only_counted().run(&mut none).unwrap();
+        let total = join.only_counted().run_planned(&mut none).unwrap();
         prop_assert_eq!((total.found, total.joined, none), (report.found, report.joined, vec![]));
     }
 }
@@ -205,7 +211,7 @@ fn any_plan_gives_the_answer_or_is_refused() {
     for (bytes, fits) in [(1 << 10, true), (2 << 20, false), (1 << 40, false)] {
         let seen = Some(umbel::Plan::for_memory(umbel::Kind::Blocked, 1, bytes).unwrap());
         let mut out = Vec::new();
-        match join.run_as(&SetPlan { seen, ..plan.clone() }, &mut out) {
+        match join.run(&SetPlan { seen, ..plan.clone() }, &mut out) {
             Ok(_) => assert!(fits && out == b"2\tb\tc\n"),
             Err(error) => assert!(matches!(error, Error::Memory { .. }) && !fits, "{error}"),
         }
@@ -223,7 +229,7 @@ fn every_pass_is_planned_and_reported() {
     for (unpaired, passes) in [(Unpaired::None, 2), (Unpaired::Left, 2), (Unpaired::Both, 4)] {
         let join = Join::new(&inputs, &options).unwrap().with_unpaired(unpaired);
         let (plan, before) = (join.plan().unwrap(), options.progress.total());
-        let report = join.run(&mut Vec::new()).unwrap();
+        let report = join.run(&plan, &mut Vec::new()).unwrap();
         assert_eq!([plan.passes, report.passes], [passes; 2]);
         let expected = options.progress.total() - before;
         assert_eq!([plan.bytes_read, report.bytes_read, expected], [8 * u64::from(passes); 3]);
@@ -251,7 +257,7 @@ fn rows_without_a_partner_are_not_spilled() {
             input(dir.path(), "right", paired.as_bytes()),
         ];
         let join = Join::new(&inputs, &options).unwrap().with_budget(budget(2, 1 << 16, 3 << 20));
-        let report = join.run(&mut io::sink()).unwrap();
+        let report = join.run_planned(&mut io::sink()).unwrap();
         assert_eq!(report.found, 150_000);
         report.bytes_spilled
     };
@@ -274,7 +280,7 @@ fn the_first_row_has_the_number_of_columns_after_blank_lines_and_however_long() 
     ];
     let mut out = Vec::new();
     let join = Join::new(&inputs, &options).unwrap().with_unpaired(Unpaired::Left);
-    join.run(&mut out).unwrap();
+    join.run_planned(&mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), format!("1,a,{long},c\n2,b,,\n"));
 }
 
@@ -288,7 +294,7 @@ fn a_long_list_is_not_spilled_for_each_row() {
         ["left", "right"].map(|name| input(dir.path(), name, rows(name).as_bytes()));
     let inputs = [left, right];
     let join = Join::new(&inputs, &options).unwrap().with_budget(budget(1, 512, 20_000));
-    let report = join.run(&mut io::sink()).unwrap();
+    let report = join.run_planned(&mut io::sink()).unwrap();
     assert_eq!(report.found, 500 * 500);
     // Joined, each of them is 18 bytes or more.
     assert!(report.bytes_spilled < 2 * report.found, "{report:?}");
@@ -309,10 +315,43 @@ fn a_long_row_fits_next_to_the_table_or_is_refused() {
         let inputs = [left, right.again().unwrap()];
         let mut out = Vec::new();
         let join = Join::new(&inputs, &options).unwrap().with_budget(budget);
-        match join.run(&mut out) {
+        match join.run_planned(&mut out) {
             Ok(_) => assert!(fits && out == format!("1\ta\tb\n{row}\tb\n").as_bytes()),
             Err(Error::LongLine { .. }) => assert!(!fits),
             Err(error) => panic!("{error}"),
         }
+    }
+}
+
+/// The results of a row come from several blocks of its partners.
+#[test]
+fn partners_from_several_blocks_are_one_row_s() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = tsv(dir.path());
+    let inputs = [("left", "1\ta\n2\tb\n"), ("right", "2\tc\n")]
+        .map(|(name, rows)| input(dir.path(), name, rows.as_bytes()));
+    for (partners, expected) in
+        [(Partners::All, Some("x\ny\n")), (Partners::First, Some("x\n")), (Partners::Unique, None)]
+    {
+        let join = Join::new(&inputs, &options).unwrap().with_partners(partners);
+        let scanner = Scanner::within(join.budget, &options, LineHasher::random()).unwrap();
+        let beside = scanner.beside(&inputs, None).unwrap();
+        let disk = Disk::new(&options.tmp);
+        let mut runs = Runs::new(&disk, 1 << 12);
+        for (count, row) in [(1, b"x\n"), (1, b"y\n"), (ALONE, b"z\n")] {
+            runs.push(Selected { place: 4, count, row }).unwrap();
+            runs.end();
+        }
+        let lists = SpillWriter::new(&disk, PIECE, Layout::Lines).unwrap().finish().unwrap();
+        let (passes, matched) = (Passes::new(&inputs), AtomicU64::new(0));
+        let joining = Joining { join: &join, beside: &beside, disk, passes, scanner, matched };
+        let mut out = Vec::new();
+        let result = joining.write(runs, &lists, &mut Sink::new(&mut out, b'\n'));
+        match (result, expected) {
+            (Ok(()), Some(expected)) => assert_eq!(String::from_utf8(out).unwrap(), expected),
+            (Err(Error::Repeated { key, .. }), None) => assert_eq!(key, "2"),
+            (result, _) => panic!("{result:?}"),
+        }
+        assert_eq!(joining.matched.into_inner(), 1);
     }
 }
