@@ -4,7 +4,7 @@
 //! wait forever: the writer for room in a later pipe, the reader for more of the first.
 
 use std::io::{self, Read};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
 use std::thread;
 
 use crate::temporary::TempFile;
@@ -14,37 +14,26 @@ use crate::{Error, Options};
 const PIECE: usize = 64 << 10;
 
 /// Starts reading `source` in a thread of its own; returns a reader of what has arrived, which waits for more. If no
-/// thread can be started, returns `source`.
-///
-/// # Errors
-/// [`Error::Temporary`]. Later errors, of the file or of `source`, come when a reader reaches them.
-pub fn read_ahead(
+/// thread can be started, returns `source`. Later errors, of the file or of `source`, come when a reader reaches them.
+pub(crate) fn read_ahead(
     source: Box<dyn Read + Send>,
     options: &Options,
 ) -> Result<Box<dyn Read + Send>, Error> {
-    let file = options.tmp.file()?;
-    let shared = Arc::new(Shared {
-        file,
-        source: Mutex::new(Some(source)),
-        state: Mutex::default(),
-        changed: Condvar::new(),
-    });
+    let (file, state, changed) = (options.tmp.file()?, Mutex::default(), Condvar::new());
+    let shared = Arc::new(Shared { file, state, changed });
     let copy = Arc::clone(&shared);
-    if thread::Builder::new().spawn(move || copy.copy()).is_err() {
-        return Ok(shared
-            .source
-            .lock()
-            .expect("nothing panics with it")
-            .take()
-            .expect("no thread took it"));
+    let (to_thread, handed) = mpsc::channel();
+    let thread =
+        thread::Builder::new().spawn(move || handed.recv().map(|source| copy.copy(source)));
+    if thread.is_err() {
+        return Ok(source);
     }
+    to_thread.send(source).expect("the thread waits for it");
     Ok(Box::new(Ahead { shared, at: 0 }))
 }
 
 struct Shared {
     file: TempFile,
-    /// Until a thread takes it.
-    source: Mutex<Option<Box<dyn Read + Send>>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -64,9 +53,8 @@ impl Shared {
         self.state.lock().expect("nothing panics with it")
     }
 
-    fn copy(&self) {
-        let source = self.source.lock().expect("nothing panics with it").take();
-        let end = self.copy_from(source.expect("taken once"));
+    fn copy(&self, source: Box<dyn Read + Send>) {
+        let end = self.copy_from(source);
         self.state().end = Some(end);
         self.changed.notify_all();
     }

@@ -4,15 +4,14 @@
 //! After a broken quote, the ends of records are unknown; here the next one is assumed to start on the next line.
 //! A job that reads an input in pieces on several threads cannot do that, so it is done first.
 
-use std::cmp::Ordering;
 use std::io::{self, Read};
 use std::sync::Arc;
 
 use crate::error::{Place, QuoteFlaw};
-use crate::input::{Input, Spool};
+use crate::input::{Input, Spool, read_error};
 use crate::line_counter::{LineCounter, MARK, mark};
 use crate::records::{
-    Bad, Flaw, Format, Kind, Records, Value, blank, columns, line_end, list, quote,
+    Bad, Flaw, Format, Kind, Records, Value, blank, columns, line_end, list, quote, text,
 };
 use crate::report::Progress;
 use crate::scan::skip_line;
@@ -29,7 +28,7 @@ const COLUMN: u64 = 96;
 /// If `rows` of all inputs are written under one header, or whole rows are compared, an input whose header has the same
 /// names in another order is copied to a temporary file, in the order of the first or of the header `under`. CSV is
 /// copied without unreadable records if these are [left out](Bad::Skip), and with the delimiter of [`Options::records`]
-/// if its own [differs](Input::delimited_by). All other inputs are returned unchanged.
+/// if its own [differs](Input::delimiter). All other inputs are returned unchanged.
 ///
 /// # Errors
 /// [`Error::OtherColumns`] for a header with other names; read and temporary-file errors.
@@ -45,28 +44,23 @@ pub fn align(
     if !together && !inputs.iter().any(copied) {
         return Ok(inputs);
     }
-    let mut first = under.cloned();
-    let mut spool = None;
+    let (mut first, mut spool) = (under.cloned(), Spool::new(options));
     let mut aligned = Vec::new();
     for input in inputs {
         let reader = input.open()?;
         let mut rewritten =
             Rewritten::new(input.name(), reader.from(0), input.delimiter(), options)?;
         let mut moves = false;
-        if together && let Some(row) = rewritten.header()? {
+        if together && let Some(header) = rewritten.header()? {
             match &first {
-                None => first = Some(Header { name: input.name().to_owned(), row }),
+                None => first = Some(header),
                 Some(first) => {
-                    rewritten.follow(first, &row)?;
+                    rewritten.follow(first, &header)?;
                     moves = !rewritten.order.is_empty();
                 }
             }
         }
         if moves || copied(&input) {
-            let spool = match &mut spool {
-                Some(spool) => spool,
-                none => none.insert(Spool::new(options)?),
-            };
             aligned.push(spool.add(input.name(), &mut rewritten)?);
         } else {
             drop(reader);
@@ -95,15 +89,14 @@ impl Header {
             return Ok(None);
         }
         let reader = input.open()?;
-        let row = Rewritten::new(input.name(), reader.from(0), None, options)?.header()?;
-        Ok(row.map(|row| Self { name: input.name().to_owned(), row }))
+        Rewritten::new(input.name(), reader.from(0), None, options)?.header()
     }
 
     /// Refuses rows of the input `name` if its header differs from this one, also in order: rows are written as they
     /// come.
     pub(crate) fn check(&self, name: &str, row: &[u8], options: &Options) -> Result<(), Error> {
         let format = Format::new(options)?;
-        let names = |row| Names::of(row, &format, usize::MAX).unwrap_or_default();
+        let names = |row| Names::of(row, &format, usize::MAX).unwrap_or_default().0;
         let (wanted, found) = (names(&self.row), names(row));
         if wanted == found { Ok(()) } else { Err(self.other(name, &wanted, &found)) }
     }
@@ -112,13 +105,6 @@ impl Header {
         let (name, first) = (name.to_owned(), self.name.clone());
         Error::OtherColumns { name, first, difference: difference(wanted, found) }
     }
-}
-
-/// Why the names in a header are not read.
-enum NoNames {
-    /// There are this many columns.
-    Columns(usize),
-    Broken(Flaw),
 }
 
 /// The names of columns, one after the other: there may be as many as a row has bytes.
@@ -130,22 +116,18 @@ struct Names {
 }
 
 impl Names {
-    /// Reads the names in a header; returns their number if there are more than `most`.
-    fn of(row: &[u8], format: &Format, most: usize) -> Result<Self, NoNames> {
+    /// Reads the names in a header, up to `most`, and how many there are.
+    fn of(row: &[u8], format: &Format, most: usize) -> Result<(Self, usize), Flaw> {
         let (mut names, mut count) = (Self::default(), 0);
-        let read = format.each_name(row, &mut |name| {
+        format.each_name(row, |name| {
             count += 1;
             if count <= most {
                 names.bytes.extend_from_slice(name);
                 // A row has less than 2³² bytes.
                 names.ends.push(names.bytes.len() as u32);
             }
-        });
-        match read {
-            Ok(()) if count <= most => Ok(names),
-            Ok(()) => Err(NoNames::Columns(count)),
-            Err(flaw) => Err(NoNames::Broken(flaw)),
-        }
+        })?;
+        Ok((names, count))
     }
 
     fn len(&self) -> usize {
@@ -165,9 +147,9 @@ impl Names {
     }
 }
 
-/// Returns whether inputs must have headers with the same names: if `rows` of all of them are written, or whole rows
+/// Whether inputs must have headers with the same names: if `rows` of all of them are written, or whole rows
 /// are compared.
-pub fn compares_headers(rows: bool, options: &Options) -> bool {
+pub(crate) fn compares_headers(rows: bool, options: &Options) -> bool {
     has_names(options) && (rows || options.records.key().is_empty())
 }
 
@@ -197,58 +179,48 @@ fn order(wanted: &Names, found: &Names) -> Option<Vec<u32>> {
     Some(order)
 }
 
+/// The columns of a header whose names another one lacks, or has less often.
+fn beyond(names: &Names, others: &Names) -> Vec<u32> {
+    let (mut columns, mut rest) = (names.sorted(), others.sorted().into_iter().peekable());
+    columns.retain(|&column| {
+        let name = names.get(column);
+        while rest.next_if(|&other| others.get(other) < name).is_some() {}
+        rest.next_if(|&other| others.get(other) == name).is_none()
+    });
+    columns.sort_unstable();
+    columns
+}
+
 /// The names that only one of two headers has, for a message.
 fn difference(wanted: &Names, found: &Names) -> String {
-    let [mut lacks, mut has] = [Vec::new(), Vec::new()];
-    let (lefts, rights) = (wanted.sorted(), found.sorted());
-    let (mut lefts, mut rights) = (lefts.iter().peekable(), rights.iter().peekable());
-    loop {
-        let names =
-            (lefts.peek().map(|at| wanted.get(**at)), rights.peek().map(|at| found.get(**at)));
-        let order = match names {
-            (None, None) => break,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(left), Some(right)) => left.cmp(right),
-        };
-        if order.is_le()
-            && let Some(left) = lefts.next()
-            && order.is_lt()
-        {
-            lacks.push(*left);
-        }
-        if order.is_ge()
-            && let Some(right) = rights.next()
-            && order.is_gt()
-        {
-            has.push(*right);
-        }
-    }
-    let words = [("it lacks ", lacks, wanted), ("it also has ", has, found)];
-    if words.iter().all(|(_, columns, _)| columns.is_empty()) {
-        return "it has them in another order".to_owned();
-    }
-    let words = words.into_iter().filter(|(_, columns, _)| !columns.is_empty());
-    let words = words.map(|(what, mut columns, names)| {
-        columns.sort_unstable();
-        what.to_owned() + &list(columns.iter().map(|column| names.get(*column)), columns.len())
+    let words = [("it lacks ", wanted, found), ("it also has ", found, wanted)];
+    let words = words.map(|(what, names, others)| {
+        let columns = beyond(names, others);
+        let words = list(columns.iter().map(|column| names.get(*column)), columns.len());
+        if columns.is_empty() { String::new() } else { what.to_owned() + &words }
     });
-    words.collect::<Vec<_>>().join(", ")
+    match words.each_ref().map(|words| &words[..]) {
+        ["", ""] => "it has them in another order".to_owned(),
+        [one, ""] | ["", one] => one.to_owned(),
+        both => both.join(", "),
+    }
 }
 
 /// A record's length without its end, and whether it is one: an empty line is not. A broken one has no known end.
 type Next = (usize, Result<bool, Flaw>);
 
 /// The rows of an input with its columns in another order, another delimiter, or unreadable rows left out.
-pub struct Rewritten<R> {
+pub(crate) struct Rewritten<R> {
     source: R,
     name: String,
-    /// How rows are written, and how they are read.
     format: Format,
-    from: Kind,
+    /// The kind of rows when they are read, and when they are written.
+    kinds: [Kind; 2],
     progress: Arc<Progress>,
     /// For each column written, its number in this input; empty if all are unchanged.
     order: Vec<u32>,
+    /// Where the values of the present record are, as far as they are moved, and one more.
+    values: Vec<[u32; 2]>,
     /// The bytes read, from the next record on, which starts at `offset` of the source.
     buffer: Vec<u8>,
     begin: usize,
@@ -268,10 +240,7 @@ pub struct Rewritten<R> {
 
 impl<R: Read> Rewritten<R> {
     /// Reads the rows of `source`, named `name`, which may have a delimiter of its own.
-    ///
-    /// # Errors
-    /// The errors of any job with these options.
-    pub fn new(
+    pub(crate) fn new(
         name: &str,
         source: R,
         delimiter: Option<u8>,
@@ -279,20 +248,18 @@ impl<R: Read> Rewritten<R> {
     ) -> Result<Self, Error> {
         let format = Format::new(options)?;
         let from = match (format.kind, delimiter) {
-            (Kind::Csv(_), Some(delimiter @ (b'"' | b'\n' | b'\r'))) => {
-                return Err(Error::Delimiter { delimiter });
-            }
-            (Kind::Csv(_), Some(delimiter)) => Kind::Csv(delimiter),
+            (Kind::Csv(_), Some(delimiter)) => Kind::csv(delimiter)?,
             (kind, _) => kind,
         };
         Ok(Self {
-            from,
+            kinds: [from, format.kind],
             source,
             name: name.to_owned(),
-            passed: LineCounter::new(format.ends().byte()),
+            passed: LineCounter::new(format.kind.end()),
             format,
             progress: Arc::clone(&options.progress),
             order: Vec::new(),
+            values: Vec::new(),
             buffer: Vec::new(),
             begin: 0,
             offset: 0,
@@ -307,20 +274,17 @@ impl<R: Read> Rewritten<R> {
     }
 
     /// Puts the columns in the order of `header`, under which the rows are written.
-    ///
-    /// # Errors
-    /// [`Error::OtherColumns`] for a header with other names; read errors.
-    pub fn under(mut self, header: &Header) -> Result<Self, Error> {
-        if let Some(row) = self.header()? {
-            self.follow(header, &row)?;
+    pub(crate) fn under(mut self, header: &Header) -> Result<Self, Error> {
+        if let Some(own) = self.header()? {
+            self.follow(header, &own)?;
         }
         Ok(self)
     }
 
-    /// Finds the order of another header if it differs from `row`.
-    fn follow(&mut self, first: &Header, row: &[u8]) -> Result<(), Error> {
-        if first.row != row {
-            let (wanted, found) = (self.names(&first.row)?, self.names(row)?);
+    /// Finds the order of another header if it differs from its `own`.
+    fn follow(&mut self, first: &Header, own: &Header) -> Result<(), Error> {
+        if first.row != own.row {
+            let (wanted, found) = (self.names(&first.row)?, self.names(&own.row)?);
             let order = order(&wanted, &found);
             self.order = order.ok_or_else(|| first.other(&self.name, &wanted, &found))?;
             if self.order.is_sorted() {
@@ -331,43 +295,33 @@ impl<R: Read> Rewritten<R> {
     }
 
     /// The row with the names of the columns, as it is written, read ahead.
-    fn header(&mut self) -> Result<Option<Vec<u8>>, Error> {
+    fn header(&mut self) -> Result<Option<Header>, Error> {
         loop {
-            let Some((length, found)) = self.record(&mut Spans::default())? else {
-                return Ok(None);
-            };
-            match found {
-                Ok(true) => {
-                    let row = &self.buffer[self.begin..self.begin + length];
-                    let row = row.strip_suffix(b"\r").unwrap_or(row);
-                    let mut header = Vec::new();
-                    return match put(row, &Spans::default(), &[], self.kinds(), &mut header) {
-                        Ok(()) => Ok(Some(header)),
-                        Err(flaw) => Err(self.error(flaw)),
-                    };
-                }
+            let Some((length, found)) = self.record()? else { return Ok(None) };
+            let mut header = Header { name: self.name.clone(), row: Vec::new() };
+            let row = &self.buffer[self.begin..][..length];
+            let put =
+                |is_row| put(row, &self.values, &[], self.kinds, &mut header.row).map(|()| is_row);
+            match found.and_then(put) {
+                Ok(true) => return Ok(Some(header)),
                 Ok(false) => self.leave(length),
                 Err(flaw) => return Err(self.error(flaw)),
             }
         }
     }
 
-    /// The kind of rows when they are read, and when they are written.
-    fn kinds(&self) -> [Kind; 2] {
-        [self.from, self.format.kind]
-    }
-
     /// The names in a header.
     fn names(&self, row: &[u8]) -> Result<Names, Error> {
-        Names::of(row, &self.format, self.most_columns).map_err(|why| match why {
-            NoNames::Columns(columns) => self.refused(row.len() as u64, COLUMN * columns as u64),
-            NoNames::Broken(flaw) => self.error(flaw),
-        })
+        let names = Names::of(row, &self.format, self.most_columns);
+        let (names, count) = names.map_err(|flaw| self.error(flaw))?;
+        match count <= self.most_columns {
+            true => Ok(names),
+            false => Err(self.refused(row.len() as u64, COLUMN * count as u64)),
+        }
     }
 
-    /// The length of the record at the start of the buffer, and whether it is one, with its values as written; `None`
-    /// at the end.
-    fn record(&mut self, values: &mut Spans) -> Result<Option<Next>, Error> {
+    /// The record at the start of the buffer, with its values as written; `None` at the end.
+    fn record(&mut self) -> Result<Option<Next>, Error> {
         loop {
             let bytes = &self.buffer[self.begin..];
             if self.ended && bytes.is_empty() {
@@ -382,12 +336,15 @@ impl<R: Read> Rewritten<R> {
                 self.offset += mark as u64;
                 continue;
             }
-            values.clear();
-            let mut keep = |_, value| {
-                values.push(value, self.order.len());
+            self.values.clear();
+            let mut keep = |_, Value { start, end, .. }| {
+                if self.values.len() <= self.order.len() {
+                    // A row has less than 2³² bytes.
+                    self.values.push([start as u32, end as u32]);
+                }
                 Ok(())
             };
-            let found = match (self.from, blank(bytes)) {
+            let found = match (self.kinds[0], blank(bytes)) {
                 (Kind::Csv(_), Some(length)) => Ok(length),
                 (Kind::Csv(delimiter), None) => columns::each(bytes, delimiter, &mut keep),
                 _ => Ok(memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())),
@@ -404,9 +361,9 @@ impl<R: Read> Rewritten<R> {
             if self.started && (whole || self.ended || too_long) {
                 return Ok(Some(match found {
                     Ok(length) => {
-                        let text = bytes[..length].strip_suffix(b"\r").unwrap_or(&bytes[..length]);
+                        let text = text(&bytes[..length]);
                         if self.format.kind == Kind::Tsv {
-                            columns::each_unquoted(text, b'\t', keep).unwrap_or_default();
+                            self.kinds[0].each(text, keep).unwrap_or_default();
                         }
                         (length, Ok(!text.is_empty()))
                     }
@@ -419,11 +376,11 @@ impl<R: Read> Rewritten<R> {
 
     /// The present record does not fit; reads on to its end.
     fn too_long(&mut self) -> Error {
-        let (ends, mut quoted) = (self.format.ends(), false);
+        let (kind, mut quoted) = (self.format.kind, false);
         let held = &self.buffer[self.begin..];
-        let length = match ends.find(held, &mut quoted) {
+        let length = match kind.find(held, &mut quoted) {
             Some(at) => at as u64,
-            None => held.len() as u64 + skip_line(&mut self.source, ends, &mut quoted).0,
+            None => held.len() as u64 + skip_line(&mut self.source, kind, &mut quoted).0,
         };
         self.refused(length, 0)
     }
@@ -457,7 +414,7 @@ impl<R: Read> Rewritten<R> {
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => {
-                    return Err(crate::input::read_error(self.name.clone(), source));
+                    return Err(read_error(&self.name, source));
                 }
             }
             // Pipes deliver little at a time: the bytes read so far may be a whole record.
@@ -495,25 +452,20 @@ impl<R: Read> Rewritten<R> {
         const ENOUGH: usize = 1 << 16;
         self.out.clear();
         self.given = 0;
-        let mut values = Spans::default();
         while self.out.len() < ENOUGH {
-            let Some((length, found)) = self.record(&mut values)? else { break };
+            let Some((length, found)) = self.record()? else { break };
             let row = &self.buffer[self.begin..self.begin + length];
-            let (is_row, is_broken) = (matches!(found, Ok(true)), found.is_err());
-            let written = match found {
-                Ok(false) => Ok(()),
-                Ok(true) => {
-                    let kinds = [self.from, self.format.kind];
-                    put(row, &values, &self.order, kinds, &mut self.out).map(|()| {
-                        let end = line_end(row);
-                        self.out.extend_from_slice(end);
-                    })
-                }
-                Err(flaw) => Err(flaw),
-            };
             let is_header = self.format.header && !self.headed;
+            let is_broken = found.is_err();
+            let written = found.and_then(|is_row| {
+                if is_row {
+                    put(row, &self.values, &self.order, self.kinds, &mut self.out)?;
+                    self.out.extend_from_slice(line_end(row));
+                }
+                Ok(is_row)
+            });
             match written {
-                Ok(()) => self.headed |= is_row,
+                Ok(is_row) => self.headed |= is_row,
                 Err(_) if self.format.bad == Bad::Skip && !is_header => self.progress.leave_out(),
                 Err(flaw) => return Err(self.error(flaw)),
             }
@@ -531,72 +483,44 @@ impl<R: Read> Rewritten<R> {
     }
 }
 
-/// Where the values of a row are, as far as they are moved.
-#[derive(Default)]
-struct Spans {
-    places: Vec<[u32; 2]>,
-    /// How many values there are.
-    count: usize,
-}
-
-impl Spans {
-    fn clear(&mut self) {
-        self.places.clear();
-        self.count = 0;
-    }
-
-    /// Adds a value; only the first `most` are moved.
-    fn push(&mut self, Value { start, end, .. }: Value, most: usize) {
-        self.count += 1;
-        if self.count <= most {
-            // A row has less than 2³² bytes.
-            self.places.push([start as u32, end as u32]);
-        }
-    }
-}
-
 /// Appends a row without its end: its values in an order, or as they are.
 fn put(
     row: &[u8],
-    values: &Spans,
+    values: &[[u32; 2]],
     order: &[u32],
     [from, to]: [Kind; 2],
     out: &mut Vec<u8>,
 ) -> Result<(), Flaw> {
-    let text = row.strip_suffix(b"\r").unwrap_or(row);
-    let delimiter = to.delimiter();
-    let mut value = |column: usize, start: usize, end: usize| {
+    let (text, delimiter) = (text(row), to.delimiter());
+    let mut add = |column: usize, value: Value| {
         if column > 0 {
             out.push(delimiter);
         }
         let begin = out.len();
-        let written = from.written(row, start..end);
+        let written = from.written(row, value);
         out.extend_from_slice(written);
         // Quoted values stay so; the new delimiter has no meaning there. A last carriage return would be the row's.
         let hidden = matches!(to, Kind::Csv(_)) && written.ends_with(b"\r");
         if (from != to || hidden) && !written.starts_with(b"\"") {
             quote(out, begin, delimiter);
         }
+        Ok(())
     };
-    match (order, from) {
-        ([], Kind::Csv(own)) if from != to => {
-            columns::each(text, own, |column, Value { start, end, .. }| {
-                value(column, start, end);
-                Ok(())
-            })?;
+    match order {
+        [] if from != to => from.each(text, add).map(drop),
+        [] => {
+            out.extend_from_slice(text);
+            Ok(())
         }
-        ([], _) => out.extend_from_slice(text),
-        _ if values.count != order.len() => {
-            return Err(Flaw::Ragged { found: values.count, columns: order.len() });
+        _ if values.len() != order.len() => {
+            let found = from.each(text, |_, _| Ok(()))?;
+            Err(Flaw::Ragged { found, columns: order.len() })
         }
-        _ => {
-            for (i, &column) in order.iter().enumerate() {
-                let [start, end] = values.places[column as usize].map(|at| at as usize);
-                value(i, start, end);
-            }
-        }
+        _ => order.iter().enumerate().try_for_each(|(i, &column)| {
+            let [start, end] = values[column as usize].map(|at| at as usize);
+            add(i, Value::plain(start, end))
+        }),
     }
-    Ok(())
 }
 
 impl<R: Read> Read for Rewritten<R> {
@@ -604,10 +528,9 @@ impl<R: Read> Read for Rewritten<R> {
         if self.given == self.out.len() && !self.refill().map_err(io::Error::other)? {
             return Ok(0);
         }
-        let size = bytes.len().min(self.out.len() - self.given);
-        bytes[..size].copy_from_slice(&self.out[self.given..self.given + size]);
-        self.given += size;
-        Ok(size)
+        let read = (&self.out[self.given..]).read(bytes)?;
+        self.given += read;
+        Ok(read)
     }
 }
 

@@ -12,25 +12,25 @@ use umbel_io::{FileAt, FileId, PageBuffer, PageWriter, State, in_order, read_ahe
 
 use crate::line_counter::{LineCounter, MARK};
 use crate::temporary::TempFile;
-use crate::{Error, Options, Progress};
+use crate::{Error, Options};
 
 /// Lines that can be read any number of times, from any offset: a file, or a spooled pipe.
 #[derive(Debug)]
 pub struct Input {
     name: String,
     bytes: Bytes,
-    length: u64,
     stamp: Stamp,
     /// The hash of its first and last bytes.
     edges: u64,
     /// Whether it has grown.
     grown: AtomicBool,
     /// Whether its fields are named as in [`Options::others`].
-    other: bool,
-    /// The delimiter of its columns, if it has one of its own.
-    delimiter: Option<u8>,
+    pub(crate) other: bool,
+    /// The delimiter of its columns, if it has one of its own; [`align`](crate::align()) copies it with the delimiter of
+    /// [`Options::records`].
+    pub(crate) delimiter: Option<u8>,
     /// The columns of its rows, if they are joined with others; for JSON lines, any number means that they are.
-    columns: Option<usize>,
+    pub(crate) columns: Option<usize>,
     _held: Held,
 }
 
@@ -64,13 +64,17 @@ pub(crate) fn held() -> u64 {
 }
 
 /// The location of the bytes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Bytes {
-    /// In an open file.
-    Open(File),
+    Open(Handle),
     /// In a file that each pass reopens.
     Closed(PathBuf),
-    /// In a temporary file, from an offset on, after other inputs' bytes.
+}
+
+#[derive(Clone, Debug)]
+enum Handle {
+    File(Arc<File>),
+    /// A temporary file, from an offset on, after other inputs' bytes.
     Spooled(Arc<TempFile>, u64),
 }
 
@@ -85,14 +89,13 @@ struct Stamp {
 }
 
 impl Input {
-    fn new(name: String, stamp: Stamp, edges: u64, bytes: Bytes) -> Self {
+    fn new(name: String, stamp: Stamp, edges: u64, handle: Handle) -> Self {
         Self {
             _held: Held::of(&name),
             name,
-            length: stamp.length,
             stamp,
             edges,
-            bytes,
+            bytes: Bytes::Open(handle),
             grown: AtomicBool::new(false),
             other: false,
             delimiter: None,
@@ -108,33 +111,22 @@ impl Input {
     pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
         let name = name.into();
         let stamp = stamp(&name, State::of(&file))?;
-        let edges = edges(&file, stamp.length)
-            .map_err(|source| Error::Read { name: name.clone(), source })?;
+        let edges = edges(&file, stamp.length).map_err(|source| read_error(&name, source))?;
         read_ahead(&file);
-        Ok(Self::new(name, stamp, edges, Bytes::Open(file)))
+        Ok(Self::new(name, stamp, edges, Handle::File(Arc::new(file))))
+    }
+
+    /// Some bytes of a temporary file.
+    fn spooled(name: String, file: Arc<TempFile>, start: u64, length: u64) -> Self {
+        let stamp = Stamp { length, ..Stamp::default() };
+        Self::new(name, stamp, 0, Handle::Spooled(file, start))
     }
 
     /// Closes the file: each pass reopens `path`. For more inputs than a process may have open.
-    ///
-    /// # Errors
-    /// [`Error::Changed`] if `path` is another file.
-    pub fn close(self, path: PathBuf) -> Result<Self, Error> {
+    pub(crate) fn close(self, path: PathBuf) -> Result<Self, Error> {
         let closed = Self { bytes: Bytes::Closed(path), ..self };
         closed.check_unchanged()?;
         Ok(closed)
-    }
-
-    /// Names the fields of its key by [`Options::others`].
-    #[must_use]
-    pub fn of_others(self) -> Self {
-        Self { other: true, ..self }
-    }
-
-    /// Gives CSV a delimiter of its own; [`align`](crate::align()) copies it with the delimiter of
-    /// [`Options::records`].
-    #[must_use]
-    pub fn delimited_by(self, delimiter: u8) -> Self {
-        Self { delimiter: Some(delimiter), ..self }
     }
 
     /// Returns its own delimiter, if it has one.
@@ -143,26 +135,20 @@ impl Input {
     }
 
     /// The same input once more.
-    pub(crate) fn again(&self) -> Result<Self, Error> {
-        let bytes = match &self.bytes {
-            Bytes::Open(file) => Bytes::Open(
-                file.try_clone().map_err(|source| read_error(self.name.clone(), source))?,
-            ),
-            Bytes::Closed(path) => Bytes::Closed(path.clone()),
-            Bytes::Spooled(file, start) => Bytes::Spooled(Arc::clone(file), *start),
-        };
-        let again = Self::new(self.name.clone(), self.stamp.clone(), self.edges, bytes);
-        let Self { other, delimiter, columns, .. } = *self;
-        Ok(Self { other, delimiter, columns, ..again })
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            _held: Held::of(&self.name),
+            name: self.name.clone(),
+            bytes: self.bytes.clone(),
+            stamp: self.stamp.clone(),
+            grown: AtomicBool::new(false),
+            ..*self
+        }
     }
 
     /// Marks its rows as joined with others: rows with another number of columns cannot be read.
     pub(crate) fn joined(self, columns: usize) -> Self {
         Self { columns: Some(columns), ..self }
-    }
-
-    pub(crate) fn columns(&self) -> Option<usize> {
-        self.columns
     }
 
     pub(crate) fn is_of_others(&self) -> bool {
@@ -176,32 +162,28 @@ impl Input {
 
     /// Returns its length in bytes.
     pub fn length(&self) -> u64 {
-        self.length
+        self.stamp.length
     }
 
     /// Bytes that were copied to a temporary file to make it readable again.
     pub(crate) fn spooled_bytes(&self) -> u64 {
-        if let Bytes::Spooled(..) = self.bytes { self.length } else { 0 }
+        if let Bytes::Open(Handle::Spooled(..)) = self.bytes { self.length() } else { 0 }
     }
 
     /// Opens it for reading; an error if it has changed.
     pub(crate) fn open(&self) -> Result<Reader<'_>, Error> {
-        let (file, start) = match &self.bytes {
-            Bytes::Open(file) => (Handle::Lent(file), 0),
-            Bytes::Spooled(file, start) => (Handle::Spooled(file), *start),
+        let handle = match &self.bytes {
+            Bytes::Open(handle) => handle.clone(),
             Bytes::Closed(path) => {
-                let file = File::open(path)
-                    .map_err(|source| Error::Read { name: self.name.clone(), source })?;
+                let file = File::open(path).map_err(|source| read_error(&self.name, source))?;
                 read_ahead(&file);
-                (Handle::Own(file), 0)
+                Handle::File(Arc::new(file))
             }
         };
-        match &file {
-            Handle::Spooled(_) => {}
-            Handle::Lent(file) => self.compare(file)?,
-            Handle::Own(file) => self.compare(file)?,
+        if let Handle::File(file) = &handle {
+            self.compare(file)?;
         }
-        Ok(Reader { input: self, file, start })
+        Ok(Reader { input: self, handle })
     }
 
     /// Returns its first 64 KiB.
@@ -209,7 +191,7 @@ impl Input {
     /// # Errors
     /// Read errors.
     pub fn start(&self) -> Result<Vec<u8>, Error> {
-        let mut start = PageBuffer::new(self.length.min(1 << 16) as usize);
+        let mut start = PageBuffer::new(self.length().min(1 << 16) as usize);
         self.open()?.read_at(&mut start, 0)?;
         Ok(start.to_vec())
     }
@@ -229,12 +211,8 @@ impl Input {
     /// Returns an error if it has changed.
     pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
         match &self.bytes {
-            Bytes::Open(file) => self.compare(file),
-            Bytes::Spooled(..) => Ok(()),
-            Bytes::Closed(path) => match stamp(&self.name, State::at(path))? {
-                same if same == self.stamp => Ok(()),
-                _ => self.open().map(drop),
-            },
+            Bytes::Closed(path) if stamp(&self.name, State::at(path))? == self.stamp => Ok(()),
+            _ => self.open().map(drop),
         }
     }
 
@@ -248,13 +226,13 @@ impl Input {
         if now.id != self.stamp.id || now.length <= self.stamp.length {
             return Err(self.changed());
         }
-        match edges(file, self.length) {
+        match edges(file, self.stamp.length) {
             Ok(edges) if edges == self.edges => {
                 self.grown.store(true, Ordering::Relaxed);
                 Ok(())
             }
             Err(source) if source.kind() != io::ErrorKind::UnexpectedEof => {
-                Err(Error::Read { name: self.name.clone(), source })
+                Err(read_error(&self.name, source))
             }
             _ => Err(self.changed()),
         }
@@ -281,17 +259,29 @@ fn edges(file: &File, length: u64) -> io::Result<u64> {
     Ok(KeyHasher::default().hash(&bytes[..]).low)
 }
 
-/// Estimates the lines of each input: from half a megabyte of each file if there are few, from less if there are many.
+/// Estimates the lines of each input from the line ends in pieces of it: from half a megabyte of each file if there are
+/// few, from less if there are many; exact for files that these cover. Never 0.
 pub(crate) fn estimate_lines(inputs: &[Input], options: &Options) -> Result<Vec<u64>, Error> {
     let count = inputs.len().max(1) as u64;
     let samples = (256 / count).clamp(2, 16);
     // 8 MiB of all inputs together, or two pieces of 4 KiB of each.
     let size = ((8 << 20) / (samples * count)).clamp(4 << 10, 32 << 10);
-    in_order(options.threads, inputs.len(), |i| {
-        inputs[i].open()?.estimate_lines(options.separator, samples, size)
-    })
-    .into_iter()
-    .collect()
+    let estimate = |i: usize| {
+        let (reader, length) = (inputs[i].open()?, inputs[i].length());
+        let whole = length <= samples * size;
+        let (pieces, size) = if whole { (1, length) } else { (samples, size) };
+        let mut piece = PageBuffer::new(size as usize);
+        let mut ends = 0;
+        for i in 0..pieces {
+            // The last one ends where the file ends.
+            reader.read_at(&mut piece, (length - size) / (samples - 1) * i)?;
+            ends += memchr_iter(options.separator, &piece).count() as u64;
+        }
+        // Without any line end, lines are longer than all pieces together.
+        let per_byte = ends as f64 / (pieces * size) as f64;
+        Ok(if whole { ends } else { (per_byte * length as f64) as u64 } + 1)
+    };
+    in_order(options.threads, inputs.len(), estimate).into_iter().collect()
 }
 
 /// The total bytes of some inputs.
@@ -302,14 +292,7 @@ pub(crate) fn lengths(inputs: &[Input]) -> u64 {
 /// An input that is open.
 pub(crate) struct Reader<'a> {
     input: &'a Input,
-    file: Handle<'a>,
-    start: u64,
-}
-
-enum Handle<'a> {
-    Lent(&'a File),
-    Own(File),
-    Spooled(&'a TempFile),
+    handle: Handle,
 }
 
 /// An input as a stream, from some offset.
@@ -320,7 +303,7 @@ pub(crate) struct ReadFrom<'a> {
 
 impl Read for ReadFrom<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let left = self.reader.input.length - self.offset;
+        let left = self.reader.input.length() - self.offset;
         let size = left.min(bytes.len() as u64) as usize;
         self.reader.read_at(&mut bytes[..size], self.offset).map_err(io::Error::other)?;
         self.offset += size as u64;
@@ -340,15 +323,15 @@ impl Reader<'_> {
 
     /// Fills `bytes` from `offset`; an input that has become shorter has changed.
     pub(crate) fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
-        let file = match &self.file {
-            Handle::Lent(file) => file,
-            Handle::Own(file) => file,
-            Handle::Spooled(file) => return file.read_exact_at(bytes, self.start + offset),
-        };
-        file.read_exact_at(bytes, offset).map_err(|source| match source.kind() {
-            io::ErrorKind::UnexpectedEof => self.input.changed(),
-            _ => Error::Read { name: self.input.name.clone(), source },
-        })
+        match &self.handle {
+            Handle::Spooled(file, start) => file.read_exact_at(bytes, start + offset),
+            Handle::File(file) => {
+                file.read_exact_at(bytes, offset).map_err(|source| match source.kind() {
+                    io::ErrorKind::UnexpectedEof => self.input.changed(),
+                    _ => read_error(&self.input.name, source),
+                })
+            }
+        }
     }
 
     /// Counts the lines up to `end`.
@@ -364,32 +347,10 @@ impl Reader<'_> {
         }
         Ok(counter)
     }
-
-    /// Estimates its lines from the line ends in `samples` pieces of `size` bytes, at least two; exact if these
-    /// cover it. Never 0.
-    fn estimate_lines(&self, separator: u8, samples: u64, size: u64) -> Result<u64, Error> {
-        let length = self.input.length;
-        let whole = length <= samples * size;
-        let mut sample = PageBuffer::new(if whole { length } else { size } as usize);
-        let mut ends = 0;
-        let mut read = 0;
-        for i in 0..if whole { 1 } else { samples } {
-            // The last sample ends where the file ends.
-            let offset = (length - sample.len() as u64) / (samples - 1) * i;
-            self.read_at(&mut sample, offset)?;
-            ends += memchr_iter(separator, &sample).count() as u64;
-            read += sample.len() as u64;
-        }
-        if whole {
-            return Ok(ends + 1);
-        }
-        // Without any line end, lines are longer than all pieces together.
-        Ok((ends as f64 / read as f64 * length as f64) as u64 + 1)
-    }
 }
 
 /// Fills `bytes` as far as the source reaches.
-pub(crate) fn read_up_to(source: &mut dyn Read, bytes: &mut [u8]) -> io::Result<usize> {
+fn read_up_to(source: &mut dyn Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut read = 0;
     while read < bytes.len() {
         match source.read(&mut bytes[read..]) {
@@ -403,18 +364,15 @@ pub(crate) fn read_up_to(source: &mut dyn Read, bytes: &mut [u8]) -> io::Result<
 }
 
 /// The error of reading an input; one of our own may have passed through its reader.
-pub(crate) fn read_error(name: String, source: io::Error) -> Error {
-    match source.downcast() {
-        Ok(error) => error,
-        Err(source) => Error::Read { name, source },
-    }
+pub(crate) fn read_error(name: &str, source: io::Error) -> Error {
+    source.downcast().unwrap_or_else(|source| Error::Read { name: name.to_owned(), source })
 }
 
 fn stamp(name: &str, state: io::Result<State>) -> Result<Stamp, Error> {
     match state {
         Ok(state) if state.is_dir => Err(Error::Directory { name: name.to_owned() }),
         Ok(State { id, length, modified, .. }) => Ok(Stamp { id, length, modified }),
-        Err(source) => Err(Error::Read { name: name.to_owned(), source }),
+        Err(source) => Err(read_error(name, source)),
     }
 }
 
@@ -442,14 +400,13 @@ impl SpoolWriter {
     /// # Errors
     /// [`Error::Temporary`].
     pub fn row(&mut self, row: &[u8]) -> Result<(), Error> {
-        if self.length == 0 && row.starts_with(MARK) {
-            // The mark belongs to the row, and the reader would cut it off.
-            self.length = MARK.len() as u64;
-            self.out.write_all(MARK).map_err(|error| self.out.get_ref().fail(error))?;
+        // A mark at the start belongs to the row, and the reader would cut it off.
+        let mark = if self.length == 0 && row.starts_with(MARK) { MARK } else { &[] };
+        for bytes in [mark, row, &[self.separator]] {
+            self.length += bytes.len() as u64;
+            self.out.write_all(bytes).map_err(|error| self.out.get_ref().fail(error))?;
         }
-        self.length += row.len() as u64 + 1;
-        let written = self.out.write_all(row).and_then(|()| self.out.write_all(&[self.separator]));
-        written.map_err(|error| self.out.get_ref().fail(error))
+        Ok(())
     }
 
     /// Returns all rows as an input.
@@ -458,52 +415,45 @@ impl SpoolWriter {
     /// [`Error::Temporary`].
     pub fn finish(self) -> Result<Input, Error> {
         let file = Arc::new(TempFile::finish(self.out)?);
-        let stamp = Stamp { length: self.length, ..Stamp::default() };
-        Ok(Input::new(self.name, stamp, 0, Bytes::Spooled(file, 0)))
+        Ok(Input::spooled(self.name, file, 0, self.length))
     }
 }
 
 /// A temporary file to which sources that can be read only once are copied, in order.
-#[derive(Debug)]
-pub struct Spool {
-    file: Arc<TempFile>,
+pub(crate) struct Spool<'a> {
+    options: &'a Options,
+    /// Made for the first of them.
+    file: Option<Arc<TempFile>>,
     length: u64,
-    progress: Arc<Progress>,
 }
 
-impl Spool {
-    /// Makes an empty one.
-    ///
-    /// # Errors
-    /// [`Error::Temporary`].
-    pub fn new(options: &Options) -> Result<Self, Error> {
-        let file = Arc::new(options.tmp.file()?);
-        Ok(Self { file, length: 0, progress: Arc::clone(&options.progress) })
+impl<'a> Spool<'a> {
+    pub(crate) fn new(options: &'a Options) -> Self {
+        Self { options, file: None, length: 0 }
     }
 
     /// Copies all of `source`, such as a pipe or a decompressed file.
-    ///
-    /// # Errors
-    /// [`Error::Read`], [`Error::Temporary`].
-    pub fn add(&mut self, name: impl Into<String>, source: &mut dyn Read) -> Result<Input, Error> {
-        let (name, start) = (name.into(), self.length);
-        let mut piece = PageBuffer::new(1 << 18);
+    pub(crate) fn add(&mut self, name: &str, source: &mut dyn Read) -> Result<Input, Error> {
+        let Options { tmp, progress, .. } = self.options;
+        let file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(Arc::new(tmp.file()?)),
+        };
+        let (start, mut piece) = (self.length, PageBuffer::new(1 << 18));
         loop {
             // Pipes deliver little at a time.
-            let filled = match read_up_to(source, &mut piece) {
-                Ok(0) => break,
-                Ok(filled) => filled,
-                Err(source) => return Err(read_error(name, source)),
-            };
-            self.file.write_all_at(&piece[..filled], self.length)?;
+            let filled =
+                read_up_to(source, &mut piece).map_err(|source| read_error(name, source))?;
+            if filled == 0 {
+                let length = self.length - start;
+                return Ok(Input::spooled(name.to_owned(), Arc::clone(file), start, length));
+            }
+            file.write_all_at(&piece[..filled], self.length)?;
             self.length += filled as u64;
-            self.progress.expect(filled as u64);
-            self.progress.advance(filled as u64);
-            self.progress.check()?;
+            progress.expect(filled as u64);
+            progress.advance(filled as u64);
+            progress.check()?;
         }
-        let length = self.length - start;
-        let stamp = Stamp { length, ..Stamp::default() };
-        Ok(Input::new(name, stamp, 0, Bytes::Spooled(Arc::clone(&self.file), start)))
     }
 }
 

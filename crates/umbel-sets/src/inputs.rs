@@ -8,12 +8,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use anyhow::{Context, Result, bail};
+use memchr::memrchr;
 use umbel_io::compression::{self, NeedsMemory, Start};
 use umbel_io::parts::SideBySide;
-use umbel_io::{FileAt, FileId, State, content, in_order, on_each};
+use umbel_io::{FileAt, FileId, State, content, in_order};
 use umbel_numbers::counted;
 
-use crate::{Error, Header, Input, Options, Rewritten, Spool};
+use crate::ahead;
+use crate::align::{Header, Rewritten, compares_headers, rewrites};
+use crate::input::Spool;
+use crate::{Error, Input, Options};
 
 /// A source as it was named.
 pub enum Source {
@@ -41,7 +45,6 @@ pub struct Stream {
 pub type LeftOut = fn(&anyhow::Error);
 
 enum Origin {
-    Open(File),
     Path(PathBuf),
     /// Bytes that may be compressed.
     Bytes(Box<dyn Read + Send>),
@@ -66,34 +69,26 @@ impl Stream {
         options: &Options,
         room: u64,
     ) -> Result<(String, Box<dyn Read>)> {
-        let Some(left_out) = self.left_out else { return self.open_whole(threads, options, room) };
-        let name = self.name.clone();
-        let whole = self.open_whole(threads, options, room);
-        let bytes = match whole {
-            Ok((_, bytes)) => bytes,
-            Err(error) if NeedsMemory::is_cause(&error) => return Err(error),
-            Err(error) => {
+        let (name, left_out) = (self.name.clone(), self.left_out);
+        let opened = self.open_whole(threads, options, room);
+        let Some(left_out) = left_out else { return Ok((name, opened?)) };
+        let bytes = match opened {
+            Err(error) if !NeedsMemory::is_cause(&error) => {
                 left_out(&error);
                 Box::new(io::empty())
             }
+            opened => opened?,
         };
-        let separator = options.separator;
-        Ok((name.clone(), Box::new(WholeLines::new(name, bytes, separator, left_out))))
+        Ok((name.clone(), Box::new(WholeLines::new(name, bytes, options.separator, left_out))))
     }
 
-    fn open_whole(
-        self,
-        threads: usize,
-        options: &Options,
-        room: u64,
-    ) -> Result<(String, Box<dyn Read>)> {
+    fn open_whole(self, threads: usize, options: &Options, room: u64) -> Result<Box<dyn Read>> {
         // The other half is for a long line.
         let (memory, room) = (options.memory, room / 2);
         let about = || self.name.clone();
         let decompressed =
             |bytes| compression::decompressed(&self.name, bytes, memory, room).with_context(about);
         let bytes = match self.from {
-            Origin::Open(file) => decompressed(Box::new(file))?,
             Origin::Path(path) => {
                 let file = File::open(path).with_context(about)?;
                 let parts = match threads {
@@ -109,12 +104,11 @@ impl Stream {
             Origin::Lines(bytes) => bytes,
         };
         let rewritten = |bytes| Rewritten::new(&self.name, bytes, self.delimiter, options);
-        let bytes = match &self.under {
+        Ok(match &self.under {
             Some(header) => Box::new(rewritten(bytes)?.under(header)?),
-            None if crate::rewrites(self.delimiter, options) => Box::new(rewritten(bytes)?),
+            None if rewrites(self.delimiter, options) => Box::new(rewritten(bytes)?),
             None => bytes,
-        };
-        Ok((self.name, bytes))
+        })
     }
 
     /// Another stream of the same file, if it is a file.
@@ -124,20 +118,16 @@ impl Stream {
         Some(Self { name, from, under: self.under.clone(), ..*self })
     }
 
-    /// Copies all of it to `spool`, created if there is none.
+    /// Copies all of it to `spool`.
     fn spool(
         self,
-        spool: &mut Option<Spool>,
+        spool: &mut Spool<'_>,
         threads: usize,
         options: &Options,
         room: u64,
     ) -> Result<Input> {
-        let spool = match spool {
-            Some(spool) => spool,
-            none => none.insert(Spool::new(options)?),
-        };
         let (name, mut bytes) = self.open_with(threads, options, room)?;
-        Ok(spool.add(name, &mut *bytes)?)
+        Ok(spool.add(&name, &mut *bytes)?)
     }
 }
 
@@ -167,8 +157,8 @@ impl Read for WholeLines {
         /// A longer line is passed on as far as it was read.
         const MOST: usize = 1 << 20;
         while self.passed == self.whole && !self.ended {
-            self.buffer.drain(..self.whole);
-            (self.passed, self.whole) = (0, 0);
+            self.buffer.drain(..std::mem::take(&mut self.whole));
+            self.passed = 0;
             let before = self.buffer.len();
             self.buffer.resize(before + ROOM, 0);
             let read = self.bytes.read(&mut self.buffer[before..]);
@@ -177,8 +167,7 @@ impl Read for WholeLines {
                 Ok(0) => (self.whole, self.ended) = (before, true),
                 Ok(_) if before > MOST => self.whole = self.buffer.len(),
                 Ok(_) => {
-                    let end =
-                        self.buffer[before..].iter().rposition(|byte| *byte == self.separator);
+                    let end = memrchr(self.separator, &self.buffer[before..]);
                     self.whole = end.map_or(0, |end| before + end + 1);
                 }
                 Err(error) => {
@@ -192,10 +181,9 @@ impl Read for WholeLines {
                 }
             }
         }
-        let length = out.len().min(self.whole - self.passed);
-        out[..length].copy_from_slice(&self.buffer[self.passed..][..length]);
-        self.passed += length;
-        Ok(length)
+        let read = (&self.buffer[self.passed..self.whole]).read(out)?;
+        self.passed += read;
+        Ok(read)
     }
 }
 
@@ -219,12 +207,10 @@ pub fn align(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
-    let together = crate::compares_headers(rows == Rows::OfAll, options);
+    let together = compares_headers(rows == Rows::OfAll, options);
     let sources = match sources.len() {
         // A header is compared with later files' headers.
-        2.. if together => {
-            vec![Source::Files(rereadable(sources, options)?)]
-        }
+        2.. if together => vec![Source::Files(rereadable(sources, options)?)],
         _ => sources,
     };
     let align = |source| match source {
@@ -241,11 +227,9 @@ pub fn align(
 
 /// Marks inputs after the first as using the field names in [`Options::others`], if there are any.
 pub fn name_others(mut inputs: Vec<Input>, options: &Options) -> Vec<Input> {
-    if options.others.is_empty() || inputs.is_empty() {
-        return inputs;
-    }
-    let others = inputs.split_off(1).into_iter().map(Input::of_others);
-    inputs.into_iter().chain(others).collect()
+    let other = !options.others.is_empty();
+    inputs.iter_mut().skip(1).for_each(|input| input.other = other);
+    inputs
 }
 
 /// What an input is read from.
@@ -302,13 +286,11 @@ impl Room {
 
     fn check(&self) -> Result<(), Error> {
         let Self { cap, taken, .. } = *self;
-        match taken <= cap {
-            true => Ok(()),
-            // As little as a job may need besides.
-            false => {
-                Err(Error::Memory { cap, least: (taken + (4 << 20)).next_multiple_of(1 << 20) })
-            }
+        if taken <= cap {
+            return Ok(());
         }
+        // As little as a job may need besides.
+        Err(Error::Memory { cap, least: (taken + (4 << 20)).next_multiple_of(1 << 20) })
     }
 }
 
@@ -361,22 +343,14 @@ pub fn files_of_folder(
             }
         };
         for entry in entries {
-            let kind = entry.and_then(|entry| Ok((entry.file_type()?, entry)));
-            let (kind, entry) = match kind {
-                Ok(of) => of,
-                Err(error) => {
-                    unreadable(&folder, error.into())?;
-                    continue;
-                }
-            };
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file() {
-                let path = entry.path();
-                match room.take(path.as_os_str().len()) {
+            match entry.and_then(|entry| Ok((entry.file_type()?, entry.path()))) {
+                Err(error) => unreadable(&folder, error.into())?,
+                Ok((kind, path)) if kind.is_dir() => folders.push(path),
+                Ok((kind, path)) if kind.is_file() => match room.take(path.as_os_str().len()) {
                     Ok(()) => all.push(path),
                     Err(_) => *all = Vec::new(),
-                }
+                },
+                Ok(_) => {}
             }
         }
     }
@@ -412,59 +386,46 @@ pub fn open(
     // A file on a network takes some milliseconds to open.
     let opened = in_order(if many { OPENERS } else { 1 }, named.len(), |i| {
         let named = named[i].lock().expect("no thread panics").take().expect("taken once");
-        let path = match &named {
-            NamedInput::Path(path) | NamedInput::MaybePath(path, _) if many => Some(path.clone()),
-            _ => None,
-        };
-        anyhow::Ok(match (open_one(named, output)?.delimited_by(own(i)), path) {
-            (Opened::Input(input), Some(path)) => Opened::Input(input.close(path)?),
-            (opened, _) => opened,
-        })
+        open_one(named, output, many, own(i))
     });
     let mut sources = Vec::new();
-    let mut inputs = Vec::new();
     for opened in opened {
-        match opened? {
-            Opened::Input(input) => inputs.push(input),
-            Opened::Stream(stream) => {
-                if !inputs.is_empty() {
-                    sources.push(Source::Files(std::mem::take(&mut inputs)));
-                }
-                sources.push(Source::Stream(stream));
-            }
+        match (opened?, sources.last_mut()) {
+            (Source::Files(more), Some(Source::Files(files))) => files.extend(more),
+            (source, _) => sources.push(source),
         }
     }
-    if !inputs.is_empty() {
-        sources.push(Source::Files(inputs));
-    }
-    check_pipes(&sources)?;
+    check_pipes(&mut sources)?;
     // Opening a named pipe waits for its writer, so it comes last. One writer may open several pipes before it writes, in any
     // order.
     let is_fifo = |path: &Path| path.metadata().is_ok_and(|meta| umbel_io::is_fifo(&meta));
-    let mut pipes: Vec<(PathBuf, &mut Origin)> = Vec::new();
-    for source in &mut sources {
-        if let Source::Stream(Stream { from, .. }) = source
-            && let Origin::Path(path) = from
-            && is_fifo(path)
-        {
-            pipes.push((path.clone(), from));
-        }
-    }
+    let pipes = streams(&mut sources).filter_map(|Stream { from, .. }| match from {
+        Origin::Path(path) if is_fifo(path) => Some((path.clone(), from)),
+        _ => None,
+    });
+    let pipes: Vec<_> = pipes.collect();
     let paths: Vec<_> = pipes.iter().map(|(path, _)| path).collect();
     let open = |i: usize| File::open(paths[i]).with_context(|| paths[i].display().to_string());
     let opened = in_order(paths.len().min(MOST_PIPES), paths.len(), open);
-    for ((_, from), file) in pipes.into_iter().zip(opened) {
-        *from = Origin::Open(file?);
+    for (file, (_, from)) in opened.into_iter().zip(pipes) {
+        *from = Origin::Bytes(Box::new(file?));
     }
     Ok(sources)
 }
 
+fn streams(sources: &mut [Source]) -> impl Iterator<Item = &mut Stream> {
+    sources.iter_mut().filter_map(|source| match source {
+        Source::Stream(stream) => Some(stream),
+        Source::Files(_) => None,
+    })
+}
+
 /// Refuses a pipe named twice, maybe by two names such as `-` and `/dev/stdin`: each reader would get a part of it.
-fn check_pipes(sources: &[Source]) -> Result<()> {
+fn check_pipes(sources: &mut [Source]) -> Result<()> {
     let mut pipes = HashMap::new();
-    for source in sources {
-        if let Source::Stream(Stream { name, pipe: Some(pipe), .. }) = source
-            && let Some(first) = pipes.insert(*pipe, name)
+    for Stream { name, pipe, .. } in streams(sources) {
+        if let Some(pipe) = pipe
+            && let Some(first) = pipes.insert(*pipe, &*name)
         {
             bail!("{name}: is the same pipe as {first}, and can be read only once; name it once");
         }
@@ -478,14 +439,10 @@ fn check_pipes(sources: &[Source]) -> Result<()> {
 /// # Errors
 /// Temporary-file errors.
 pub fn read_ahead(mut sources: Vec<Source>, options: &Options) -> Result<Vec<Source>> {
-    let streams = sources.iter_mut().filter_map(|source| match source {
-        Source::Stream(stream) => Some(stream),
-        Source::Files(_) => None,
-    });
-    let pipes = streams.filter(|stream| stream.pipe.is_some());
+    let pipes = streams(&mut sources).filter(|stream| stream.pipe.is_some());
     for Stream { from, .. } in pipes.take(MOST_PIPES).skip(1) {
         *from = match std::mem::replace(from, Origin::Lines(Box::new(io::empty()))) {
-            Origin::Open(file) => Origin::Bytes(crate::read_ahead(Box::new(file), options)?),
+            Origin::Bytes(pipe) => Origin::Bytes(ahead::read_ahead(pipe, options)?),
             other => other,
         };
     }
@@ -517,111 +474,106 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
     let room = if side_by_side > 1 { options.memory / side_by_side as u64 } else { u64::MAX };
     // Threads that are not needed for other streams.
     let inside = options.threads / side_by_side;
-    let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
-    let spool = || {
-        let mut spool = None;
-        let mut spooled = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Relaxed);
-            // Streams after a failed one are not needed.
-            let Some((_, stream)) = streams.get(number).filter(|_| number < failed.load(Relaxed))
-            else {
-                return spooled;
-            };
-            let stream = stream.lock().expect("no thread panics").take().expect("taken once");
-            let again = stream.again().filter(|_| side_by_side > 1);
-            let result = stream.spool(&mut spool, inside, options, room);
-            let again = again.filter(|_| result.as_ref().is_err_and(NeedsMemory::is_cause));
-            if result.is_err() && again.is_none() {
-                failed.fetch_min(number, Relaxed);
-            }
-            spooled.push((number, again, result));
+    let (spools, failed) = (Mutex::new(Vec::new()), AtomicUsize::new(usize::MAX));
+    let spooled = in_order(side_by_side, streams.len(), |number| {
+        // Streams after a failed one are not needed.
+        if number > failed.load(Relaxed) {
+            return None;
         }
-    };
-    let mut spooled: Vec<_> = on_each(side_by_side, spool).into_iter().flatten().collect();
-    spooled.sort_unstable_by_key(|(number, ..)| *number);
-    for (number, again, result) in spooled {
+        let (_, stream) = &streams[number];
+        let stream = stream.lock().expect("no thread panics").take().expect("taken once");
+        let again = stream.again().filter(|_| side_by_side > 1);
+        let spool = spools.lock().expect("no thread panics").pop();
+        let mut spool = spool.unwrap_or_else(|| Spool::new(options));
+        let result = stream.spool(&mut spool, inside, options, room);
+        spools.lock().expect("no thread panics").push(spool);
+        let again = again.filter(|_| result.as_ref().is_err_and(NeedsMemory::is_cause));
+        if result.is_err() && again.is_none() {
+            failed.fetch_min(number, Relaxed);
+        }
+        Some((again, result))
+    });
+    for ((place, _), (again, result)) in streams.iter().zip(spooled.into_iter().flatten()) {
         // Alone, a decoder may have a larger window.
         let result = match again {
-            Some(stream) => stream.spool(&mut None, options.threads, options, u64::MAX),
+            Some(stream) => {
+                stream.spool(&mut Spool::new(options), options.threads, options, u64::MAX)
+            }
             None => result,
         };
-        inputs[streams[number].0] = Some(result?);
+        inputs[*place] = Some(result?);
     }
     Ok(inputs.into_iter().map(|input| input.expect("an error has been returned")).collect())
 }
 
-enum Opened {
-    Input(Input),
-    Stream(Stream),
-}
-
-impl Opened {
-    fn delimited_by(self, delimiter: Option<u8>) -> Self {
-        match (self, delimiter) {
-            (Self::Input(input), Some(delimiter)) => Self::Input(input.delimited_by(delimiter)),
-            (Self::Stream(stream), delimiter) => Self::Stream(Stream { delimiter, ..stream }),
-            (input, None) => input,
-        }
-    }
-}
-
-fn open_one(named: NamedInput, output: Option<FileId>) -> Result<Opened> {
-    let check =
-        |state: io::Result<State>, name: &str| match state.with_context(|| name.to_owned())? {
-            state if output == Some(state.id) => {
-                bail!("{name}: is also the output; write to another file")
-            }
-            state => anyhow::Ok(state),
-        };
+/// Opens one input. If it `closes`, a plain file does not stay open: each pass reopens it.
+fn open_one(
+    named: NamedInput,
+    output: Option<FileId>,
+    closes: bool,
+    delimiter: Option<u8>,
+) -> Result<Source> {
     let stream = |name, from, pipe| {
-        let (delimiter, under, left_out) = (None, None, None);
-        Ok(Opened::Stream(Stream { name, from, pipe, delimiter, under, left_out }))
+        let (under, left_out) = (None, None);
+        Ok(Source::Stream(Stream { name, from, pipe, delimiter, under, left_out }))
     };
-    // Some systems give pipes no number.
-    let pipe = |state: &State| Some(state.id).filter(|id| state.is_pipe && id.inode > 0);
-    match named {
-        NamedInput::Bytes(name, bytes) => stream(name, Origin::Bytes(bytes), None),
-        NamedInput::Lines(name, bytes) => stream(name, Origin::Lines(bytes), None),
-        NamedInput::Open(name, file) => {
-            let state = check(State::of(&file), &name)?;
-            if is_plain(&name, &state)?
-                && !starts_midway(&file)
-                && !is_short(&name, &file, &state)?
-                && !is_compressed(&name, &file)?
-            {
-                return Ok(Opened::Input(Input::file(name, file)?));
-            }
-            stream(name, Origin::Open(file), pipe(&state))
-        }
+    // Open, or a path to open.
+    let (name, state, mut file) = match named {
+        NamedInput::Bytes(name, bytes) => return stream(name, Origin::Bytes(bytes), None),
+        NamedInput::Lines(name, bytes) => return stream(name, Origin::Lines(bytes), None),
+        NamedInput::Open(name, file) => (name, State::of(&file), Ok(file)),
+        NamedInput::Path(path) => (path.display().to_string(), State::at(&path), Err(path)),
         NamedInput::MaybePath(path, left_out) => {
             let name = path.display().to_string();
             let is_output = State::at(&path).is_ok_and(|state| output == Some(state.id));
-            match open_one(NamedInput::Path(path), output) {
-                Ok(Opened::Stream(stream)) => {
-                    Ok(Opened::Stream(Stream { left_out: Some(left_out), ..stream }))
+            return match open_one(NamedInput::Path(path), output, closes, delimiter) {
+                Ok(Source::Stream(stream)) => {
+                    Ok(Source::Stream(Stream { left_out: Some(left_out), ..stream }))
                 }
                 Err(error) if !is_output => {
                     left_out(&error);
                     stream(name, Origin::Lines(Box::new(io::empty())), None)
                 }
                 opened => opened,
-            }
+            };
         }
-        NamedInput::Path(path) => {
-            let name = path.display().to_string();
-            let state = check(State::at(&path), &name)?;
-            if !is_plain(&name, &state)? {
-                return stream(name, Origin::Path(path), pipe(&state));
-            }
-            // Opened now even if it is opened again later: an error should come before any work.
-            let file = File::open(&path).with_context(|| name.clone())?;
-            if is_short(&name, &file, &state)? || is_compressed(&name, &file)? {
-                return stream(name, Origin::Path(path), None);
-            }
-            Ok(Opened::Input(Input::file(name, file)?))
-        }
+    };
+    let state = state.with_context(|| name.clone())?;
+    if output == Some(state.id) {
+        bail!("{name}: is also the output; write to another file");
     }
+    if state.is_dir {
+        return Err(Error::Directory { name }.into());
+    }
+    // The kernel's files claim to be empty; only reading them shows their content.
+    if state.is_file && state.length > 0 {
+        let (open, path) = match file {
+            Ok(file) => (file, None),
+            // Opened now even if it is opened again later: an error should come before any work.
+            Err(path) => (File::open(&path).with_context(|| name.clone())?, Some(path)),
+        };
+        // The rest of a shared descriptor that was read from before is a stream, and so are files of sysfs, which claim a
+        // page and end before.
+        let is_stream = (&open).stream_position().is_ok_and(|position| position > 0)
+            || open.read_at(&mut [0], state.length - 1).with_context(|| name.clone())? == 0
+            || is_compressed(&name, &open)?;
+        if !is_stream {
+            let mut input = Input::file(name, open)?;
+            input.delimiter = delimiter;
+            return Ok(Source::Files(vec![match path {
+                Some(path) if closes => input.close(path)?,
+                _ => input,
+            }]));
+        }
+        file = path.map_or(Ok(open), Err);
+    }
+    let from = match file {
+        Ok(file) => Origin::Bytes(Box::new(file)),
+        Err(path) => Origin::Path(path),
+    };
+    // Some systems give pipes no number.
+    let pipe = Some(state.id).filter(|id| state.is_pipe && id.inode > 0);
+    stream(name, from, pipe)
 }
 
 /// Whether it is compressed; files that are clearly not text are refused.
@@ -633,24 +585,4 @@ fn is_compressed(name: &str, file: &File) -> Result<bool> {
     }
     content::check(name, &start.bytes).with_context(about)?;
     Ok(false)
-}
-
-/// Whether it is a file with a known length. The kernel's files claim to be empty; only reading them shows their
-/// content.
-fn is_plain(name: &str, state: &State) -> Result<bool> {
-    if state.is_dir {
-        return Err(crate::Error::Directory { name: name.to_owned() }.into());
-    }
-    Ok(state.is_file && state.length > 0)
-}
-
-/// Whether the file ends before its claimed length: files of sysfs claim a page.
-fn is_short(name: &str, file: &File, state: &State) -> Result<bool> {
-    let read = file.read_at(&mut [0], state.length - 1);
-    Ok(read.with_context(|| name.to_owned())? == 0)
-}
-
-/// Whether a shared descriptor was read from before: then the rest is a stream.
-fn starts_midway(mut file: &File) -> bool {
-    file.stream_position().is_ok_and(|position| position > 0)
 }

@@ -21,11 +21,6 @@ impl<'a> KeyBatch<'a> {
         (0..lines.len()).map(|i| lines.key(i))
     }
 
-    /// Returns all keys.
-    pub fn all(&self) -> Vec<&'a [u8]> {
-        self.iter().collect()
-    }
-
     /// Makes the error for key `i`, with the place of its line.
     pub fn refuse(
         &self,

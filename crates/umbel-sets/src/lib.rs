@@ -102,8 +102,7 @@ mod temporary;
 mod testing;
 mod unseen;
 
-pub use ahead::read_ahead;
-pub use align::{Header, Rewritten, align, compares_headers, rewrites};
+pub use align::{Header, align, rewrites};
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
@@ -111,7 +110,7 @@ pub use filters::{
     Receipt, add_in_pieces, build_in_pieces, build_lists, check_keys, count, count_keys, hits,
     insert, insert_stream, keys_of, query_in_pieces, remove, remove_stream, room_beside, room_left,
 };
-pub use input::{Input, Spool, SpoolWriter};
+pub use input::{Input, SpoolWriter};
 pub use keys::{KeyBatch, keys, keys_stream};
 pub use operation::{
     Change, Diff, Distinct, Holders, Join, Keep, Labels, Partners, SetOperation, SetPlan, Strategy,
@@ -119,7 +118,7 @@ pub use operation::{
 };
 pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_of};
 pub use report::{Changes, ErrorBound, Joined, Progress, Report};
-pub use rows::{Rows, SeeRow, Start};
+pub use rows::{Rows, Start};
 pub use temporary::TempFolders;
 pub use unseen::{Checkpoint, Save, SaveError, Seen, SeenInPieces, journal};
 

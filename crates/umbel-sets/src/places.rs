@@ -1,5 +1,7 @@
 //! The inputs laid end to end: maps a place to its input.
 
+use std::iter;
+
 use crate::input::Input;
 
 /// A place is an offset into the concatenation of all inputs.
@@ -11,14 +13,13 @@ pub(crate) struct Places {
 
 impl Places {
     pub(crate) fn new(inputs: &[Input]) -> Self {
-        let mut starts = vec![0];
         let mut end = 0u64;
-        for input in inputs {
-            // A line without an end at the end of one input must not share its place with the next.
+        // A line without an end at the end of one input must not share its place with the next.
+        let next = |input: &Input| {
             end = end.saturating_add(input.length()).saturating_add(1);
-            starts.push(end);
-        }
-        Self { starts }
+            end
+        };
+        Self { starts: iter::once(0).chain(inputs.iter().map(next)).collect() }
     }
 
     pub(crate) fn start(&self, input: usize) -> u64 {

@@ -147,7 +147,7 @@ impl Progress {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Returns the records left out of [`Rewritten`](crate::Rewritten) inputs because they cannot be read; no
+    /// Returns the records left out of inputs copied by [`align`](crate::align()) because they cannot be read; no
     /// [`Report`] counts them.
     pub fn bad(&self) -> u64 {
         self.bad.load(Ordering::Relaxed)

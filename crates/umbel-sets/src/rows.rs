@@ -10,9 +10,6 @@ pub struct Rows {
     format: Format,
 }
 
-/// Takes a record, by its place among some bytes, and its key.
-pub type SeeRow<'a> = dyn FnMut(Range<usize>, &[u8]) -> Result<(), Error> + 'a;
-
 /// What an input starts with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
@@ -45,7 +42,7 @@ impl Rows {
 
     /// Returns where the last record that ends in `bytes` ends; they start with a record.
     pub fn last_end(&self, bytes: &[u8]) -> Option<usize> {
-        self.format.ends().find_last(bytes, &mut false).map(|at| at + 1)
+        self.format.kind.find_last(bytes, &mut false).map(|at| at + 1)
     }
 
     /// Returns a value of the field as keys have it: without the differences that the options ignore.
@@ -55,8 +52,8 @@ impl Rows {
         value
     }
 
-    /// Passes each record of `bytes`, which start with one, and its key to `see`. They are at `offset` of the input `name`,
-    /// under its `header`. Records that the options leave out are skipped.
+    /// Passes each record of `bytes`, which start with one, to `see`: its place among them, and its key. They are at `offset`
+    /// of the input `name`, under its `header`. Records that the options leave out are skipped.
     ///
     /// # Errors
     /// Errors for records that cannot be read or have no key, and errors of `see`.
@@ -66,15 +63,15 @@ impl Rows {
         header: Option<&[u8]>,
         bytes: &[u8],
         offset: u64,
-        see: &mut SeeRow<'_>,
+        mut see: impl FnMut(Range<usize>, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let head = self.format.head(name, header.unwrap_or_default(), true, false)?;
-        let cut = &head.expect("all of it is there").cut;
+        let head = head.expect("all of it is there");
         let (mut copied, mut at) = (Copied::default(), 0);
         let failed = |flaw: Flaw, at: usize| self.format.error(flaw, name, offset + at as u64);
         while at < bytes.len() {
             copied.bytes.clear();
-            let (length, found) = cut
+            let (length, found) = head
                 .next(&bytes[at..], offset + at as u64, &mut copied)
                 .map_err(|flaw| failed(flaw, at))?;
             let row = at..at + length;
@@ -106,7 +103,7 @@ mod tests {
         let end = rows.last_end(&bytes[4..]).unwrap();
         assert_eq!(&bytes[4..4 + end], b"1,\"x\ny\"\n\n2,z\n");
         let mut seen = Vec::new();
-        rows.each("f", start.header.as_deref(), &bytes[4..4 + end], 4, &mut |row, key| {
+        rows.each("f", start.header.as_deref(), &bytes[4..4 + end], 4, |row, key| {
             seen.push((row, key.to_vec()));
             Ok(())
         })
@@ -119,7 +116,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let rows = Rows::new(&options(dir.path(), b'\n')).unwrap();
         let mut seen = Vec::new();
-        rows.each("f", None, b"a\n\nbc\n", 0, &mut |row, key| {
+        rows.each("f", None, b"a\n\nbc\n", 0, |row, key| {
             seen.push((row, key.to_vec()));
             Ok(())
         })

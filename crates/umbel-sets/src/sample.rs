@@ -82,7 +82,7 @@ impl Sample {
             let (mut keys, mut bytes) = (Vec::new(), PageBuffer::default());
             for input in inputs {
                 let reader = input.open()?;
-                let head = scanner.head(&reader, &mut |_| {})?;
+                let (head, _) = scanner.head(&reader)?;
                 let (range, most) = (0..input.length(), most as usize);
                 sample.whole &= read(scanner, &reader, &head, range, most, &mut bytes, &mut keys)?;
             }
@@ -213,7 +213,7 @@ impl Pieces<'_> {
                     Some(open) => open,
                     none => {
                         let reader = inputs[number].open()?;
-                        let head = scanner.head(&reader, &mut |_| {})?;
+                        let (head, _) = scanner.head(&reader)?;
                         none.insert((reader, head))
                     }
                 };
@@ -245,17 +245,17 @@ fn read(
     bytes.resize((end - offset) as usize);
     reader.read_at(bytes, offset)?;
     // The first and the last record of a piece are incomplete, except at the ends of the input.
-    let ends = scanner.ends();
+    let kind = scanner.format.kind;
     let mut rest = &bytes[..];
     if offset > first {
-        rest = ends.find(rest, &mut false).map_or(&[][..], |at| &rest[at + 1..]);
+        rest = kind.find(rest, &mut false).map_or(&[][..], |at| &rest[at + 1..]);
     }
-    while let Some(end) = ends.find(rest, &mut false) {
+    while let Some(end) = kind.find(rest, &mut false) {
         if keys.len() == most {
             return Ok(false);
         }
         let place = offset + (bytes.len() - rest.len()) as u64;
-        match head.cut.next(&rest[..=end], place, &mut copied) {
+        match head.next(&rest[..=end], place, &mut copied) {
             Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
                 let key = key.record(&rest[..end], &copied.bytes).key();
                 keys.push(scanner.hasher.hash(key).low);

@@ -609,8 +609,8 @@ mod tests {
         for i in 0..5_000 {
             let (row, key) = (line(i), i.to_le_bytes());
             let record = match i % 2 {
-                0 => Record::within(row.as_bytes(), row.len() as u32 - 1, 1),
-                _ => Record::apart(row.as_bytes(), &key),
+                0 => Record::keyed(row.as_bytes(), &row.as_bytes()[row.len() - 1..]),
+                _ => Record::keyed(row.as_bytes(), &key),
             };
             parts.push(KeyHasher::default().hash(&row), i, record).unwrap();
         }

@@ -623,11 +623,11 @@ mod tests {
         let hash = KeyHasher::default().hash("key");
         let mut table = Table::new(1 << 20, Layout::Keyed).unwrap();
         let rows = [&b"a,key"[..], b"bb,key", b"ccc,\"key\""];
-        let within = |i: usize| Record::within(rows[i], i as u32 + 2, 3);
-        assert!(!is_known(table.insert(hash, 0, Record::apart(rows[2], b"key")).unwrap()));
+        let within = |i: usize| Record::keyed(rows[i], &rows[i][i + 2..][..3]);
+        assert!(!is_known(table.insert(hash, 0, Record::keyed(rows[2], b"key")).unwrap()));
         assert!(is_known(table.insert(hash, 1, within(0)).unwrap()));
-        assert!(!is_known(table.insert(hash, 2, Record::apart(rows[2], b"ke")).unwrap()));
-        assert!(!is_known(table.insert(hash, 3, Record::within(rows[1], 0, 0)).unwrap()));
+        assert!(!is_known(table.insert(hash, 2, Record::keyed(rows[2], b"ke")).unwrap()));
+        assert!(!is_known(table.insert(hash, 3, Record::keyed(rows[1], &rows[1][..0])).unwrap()));
         assert!(table.find(hash, b"key").is_some() && table.find(hash, b"").is_some());
         let held: Vec<_> =
             entries(&table).map(|entry| (entry.line.row, entry.line.key())).collect();

@@ -104,16 +104,17 @@ impl TempFile {
 
     /// Fills `bytes` from `offset`.
     pub(crate) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
-        let here = match self.rest.get() {
-            Some((end, _)) => bytes.len().min(end.saturating_sub(offset) as usize),
-            None => bytes.len(),
+        let (end, rest) = match self.rest.get() {
+            Some((end, rest)) => (*end, Some(rest)),
+            None => (u64::MAX, None),
         };
+        let here = (bytes.len() as u64).min(end.saturating_sub(offset)) as usize;
         let (here, there) = bytes.split_at_mut(here);
         if !here.is_empty() {
             self.file.read_exact_at(here, offset).map_err(|error| self.fail(error))?;
         }
-        match self.rest.get() {
-            Some((end, rest)) if !there.is_empty() => {
+        match rest {
+            Some(rest) if !there.is_empty() => {
                 rest.read_exact_at(there, offset + here.len() as u64 - end)
             }
             _ => Ok(()),

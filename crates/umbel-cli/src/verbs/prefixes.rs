@@ -228,7 +228,7 @@ pub(super) fn plan(
 ) -> Result<(Plan, KeyDescription)> {
     let (mut keys, mut count) = (PrefixKeys::new(family), 0);
     umbel_sets::keys(inputs, room_left(0, options)?, options, |lines| {
-        let all = lines.all();
+        let all: Vec<_> = lines.iter().collect();
         keys.insert_all(&all);
         count += all.len() as u64;
         Ok(())

@@ -166,8 +166,8 @@ impl<'a> Join<'a> {
     }
 
     /// The inputs in the other order.
-    fn turned(&self) -> Result<[Input; 2], Error> {
-        Ok([self.inputs[1].again()?, self.inputs[0].again()?])
+    fn turned(&self) -> [Input; 2] {
+        [self.inputs[1].again(), self.inputs[0].again()]
     }
 
     /// Plans the job; reads samples of the inputs.
@@ -192,7 +192,7 @@ impl<'a> Join<'a> {
             ..plan
         };
         if self.unpaired == Unpaired::Both {
-            let alone = self.operation(&self.turned()?, Others::Anti).plan()?;
+            let alone = self.operation(&self.turned(), Others::Anti).plan()?;
             plan.later = alone.bytes_read;
             plan.bytes_read += alone.bytes_read;
             plan.bytes_spilled += alone.bytes_spilled;
@@ -214,7 +214,7 @@ impl<'a> Join<'a> {
         let beside = scanner.beside(self.inputs, self.prefix);
         let beside = beside.map_err(|error| scanner.located(error, self.inputs))?;
         let [left, right] = beside.widths();
-        let inputs = [self.inputs[0].again()?.joined(left), self.inputs[1].again()?.joined(right)];
+        let inputs = [self.inputs[0].again().joined(left), self.inputs[1].again().joined(right)];
         self.options.progress.expect(plan.bytes_read - plan.later);
         let mut sink = Sink::new(out, self.options.separator);
         let mut joining = Joining {
@@ -269,7 +269,7 @@ impl Joining<'_> {
             self.passes.seen(inputs, 0..1, &tallies)?;
         }
         let gathered = self.gather(filter)?;
-        if let Some(header) = self.beside.header() {
+        if let Some(header) = &self.beside.header {
             self.join.put(header, 0, sink)?;
         }
         match gathered {
@@ -392,7 +392,7 @@ impl Joining<'_> {
 
     /// Writes the rows of the second input that have no partner.
     fn right_alone(&self, sink: &mut Sink<'_>) -> Result<Report, Error> {
-        let inputs = self.join.turned()?;
+        let inputs = self.join.turned();
         let alone = self.join.operation(&inputs, Others::Anti);
         let tallies = self.passes.tallies().iter().rev().copied().collect();
         let seen = Some((self.scanner.hasher.clone(), tallies));
@@ -587,7 +587,7 @@ impl Visit for Gather<'_> {
         let Added { bytes, ends, spilled, .. } = local;
         let record = |i: usize| {
             let start = i.checked_sub(1).map_or(0, |before| ends[before]);
-            Record::apart(&bytes[start..ends[i]], lines.key(i))
+            Record::keyed(&bytes[start..ends[i]], lines.key(i))
         };
         for i in 0..ends.len() {
             match &mut *gathered {

@@ -47,11 +47,7 @@ impl Sorting {
 
     pub(super) fn push(&mut self, key: &[u8], selected: Selected<'_>) -> Result<(), Error> {
         let Selected { count, row, .. } = selected;
-        let start = key.as_ptr().addr().checked_sub(row.as_ptr().addr());
-        let record = match start.filter(|start| start + key.len() <= row.len()) {
-            Some(start) => Record::within(row, start as u32, key.len() as u32),
-            None => Record::apart(row, key),
-        };
+        let record = Record::keyed(row, key);
         if self.size() + 3 * LAYOUT.size(&record) > self.memory && !self.held.is_empty() {
             self.sort();
             if 2 * self.size() > self.memory {

@@ -683,6 +683,6 @@ fn a_cancelled_job_ends_with_an_error() {
         let error = job.run(&mut Vec::new()).unwrap_err();
         assert!(matches!(error, Error::Cancelled), "{error}");
     }
-    let spooled = crate::Spool::new(&options).unwrap().add("pipe", &mut &b"a\n"[..]);
+    let spooled = crate::input::Spool::new(&options).add("pipe", &mut &b"a\n"[..]);
     assert!(matches!(spooled, Err(Error::Cancelled)));
 }

@@ -3,25 +3,23 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt;
 
 use memchr::{memchr, memchr_iter};
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Flaw, Format, Head, Kind, Value, columns, line_end};
+use super::{Flaw, Format, Head, Kind, Value, columns, json, line_end, text};
 use crate::Error;
 
 /// What the rows of two inputs have, and where.
 pub(crate) struct Beside {
     kind: Kind,
-    end: u8,
     left: Side,
     right: Side,
     /// Goes in front of names of the second input: of columns that the first one also has, and of all members, because
     /// later records' members are unknown.
     prefix: Option<String>,
-    header: Option<Vec<u8>>,
+    /// The header of joined rows, with its end.
+    pub(crate) header: Option<Vec<u8>>,
 }
 
 /// The rows of one input.
@@ -45,19 +43,14 @@ pub(crate) struct Start<'f> {
 impl Side {
     fn new(start: &Start<'_>, format: &Format) -> Result<Self, Error> {
         let Start { name, head, row } = start;
-        let paths = if head.cut.other { &format.other_paths } else { &format.paths };
+        let paths = &format.paths[usize::from(head.other)];
         let width = row.as_deref().map_or(Ok(None), |row| width(format.kind, text(row)));
         let width = width.map_err(|flaw| format.error(flaw, name, 0))?.unwrap_or(0);
-        Ok(Self { key: head.cut.columns.clone(), width, members: paths.members() })
+        Ok(Self { key: head.columns.clone(), width, members: paths.members() })
     }
 
     fn check(&self, found: usize) -> Result<(), Flaw> {
         if found == self.width { Ok(()) } else { Err(Flaw::Ragged { found, columns: self.width }) }
-    }
-
-    /// Whether a member is the key.
-    fn is_key(&self, name: &str) -> bool {
-        self.members.iter().flatten().any(|member| member == name)
     }
 }
 
@@ -70,7 +63,6 @@ impl Beside {
         let [left, right] = [Side::new(&starts[0], format)?, Side::new(&starts[1], format)?];
         let mut beside = Self {
             kind: format.kind,
-            end: format.ends().byte(),
             left,
             right,
             prefix: prefix.map(str::to_owned),
@@ -90,7 +82,7 @@ impl Beside {
         };
         let names = |start: &Start<'_>, row: &[u8]| {
             let mut names = Vec::new();
-            let read = format.each_name(row, &mut |name| names.push(name.to_vec()));
+            let read = format.each_name(row, |name| names.push(name.to_vec()));
             read.map(|()| names).map_err(|flaw| format.error(flaw, start.name, 0))
         };
         let mut taken: HashSet<Vec<u8>> = names(&starts[0], left)?.into_iter().collect();
@@ -125,25 +117,21 @@ impl Beside {
         [self.left.width, self.right.width]
     }
 
-    /// The header of joined rows, with its end.
-    pub(crate) fn header(&self) -> Option<&[u8]> {
-        self.header.as_deref()
-    }
-
     /// Appends what a row of the second input adds to one of the first.
     pub(crate) fn add(&self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
         let (row, delimiter) = (text(row), self.kind.delimiter());
         if self.kind == Kind::Json {
             let mut others = last_of_each_name(members(row)?);
-            others.retain(|(name, _)| !self.right.is_key(name));
+            let keys = self.right.members.iter().flatten();
+            others.retain(|(name, _)| !keys.clone().any(|key| key == name));
             others.iter_mut().for_each(|(name, _)| self.put_prefix(name));
             write_members(&others, to);
             return Ok(());
         }
-        let found = each_raw(self.kind, row, &mut |column, value| {
+        let found = self.kind.each(row, |column, value| {
             if !self.right.key.contains(&column) {
                 to.push(delimiter);
-                to.extend_from_slice(value);
+                to.extend_from_slice(self.kind.written(row, value));
             }
             Ok(())
         })?;
@@ -172,14 +160,14 @@ impl Beside {
     /// Appends a row of the first input without a partner.
     pub(crate) fn left(&self, left: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
         let missing = match self.kind {
-            Kind::Json | Kind::Fields(_) => 0,
+            Kind::Json => {
+                to.extend_from_slice(text(left));
+                to.push(b'\n');
+                return Ok(());
+            }
+            Kind::Fields(_) => 0,
             _ => self.right.width.saturating_sub(self.right.key.len()),
         };
-        if self.kind == Kind::Json {
-            to.extend_from_slice(text(left));
-            to.push(b'\n');
-            return Ok(());
-        }
         self.both(left, &vec![self.kind.delimiter(); missing], to)
     }
 
@@ -192,9 +180,10 @@ impl Beside {
             _ if self.left.width == 0 => to.extend_from_slice(row),
             _ => {
                 let mut keys = vec![&[][..]; self.right.key.len()];
-                each_raw(self.kind, row, &mut |column, value| {
+                self.kind.each(row, |column, value| {
                     let same = self.right.key.iter().zip(&mut keys);
-                    same.filter(|(key, _)| **key == column).for_each(|(_, key)| *key = value);
+                    let written = self.kind.written(row, value);
+                    same.filter(|(key, _)| **key == column).for_each(|(_, key)| *key = written);
                     Ok(())
                 })?;
                 for column in 0..self.left.width {
@@ -284,37 +273,12 @@ impl Beside {
     }
 
     fn line_end(&self, row: &[u8]) -> &[u8] {
-        match self.kind {
+        match &self.kind {
             Kind::Csv(_) | Kind::Tsv => line_end(row),
-            _ => std::slice::from_ref(&self.end),
+            Kind::Json => b"\n",
+            Kind::Lines(end) | Kind::Fields(end) => std::slice::from_ref(end),
         }
     }
-}
-
-/// A row without the carriage return of its end.
-fn text(row: &[u8]) -> &[u8] {
-    row.strip_suffix(b"\r").unwrap_or(row)
-}
-
-/// Passes on each value of a row as it is written, with its quotes, and returns how many there are.
-fn each_raw<'r>(
-    kind: Kind,
-    row: &'r [u8],
-    each: &mut dyn FnMut(usize, &'r [u8]) -> Result<(), Flaw>,
-) -> Result<usize, Flaw> {
-    let mut count = 0;
-    let mut pass = |column: usize, value: Value| {
-        count = column + 1;
-        each(column, kind.written(row, value.start..value.end))
-    };
-    match kind {
-        Kind::Csv(delimiter) => columns::each(row, delimiter, pass).map(drop)?,
-        Kind::Fields(_) => {
-            columns::between_blanks(row).enumerate().try_for_each(|(i, value)| pass(i, value))?;
-        }
-        _ => columns::each_unquoted(row, b'\t', pass)?,
-    }
-    Ok(count)
 }
 
 /// How many columns a row has; none if its kind has no columns. Refuses anything but an object for JSON.
@@ -322,9 +286,7 @@ pub(super) fn width(kind: Kind, row: &[u8]) -> Result<Option<usize>, Flaw> {
     match kind {
         Kind::Json => members(row).map(|_| None),
         Kind::Lines(_) | Kind::Fields(_) => Ok(None),
-        Kind::Csv(_) if memchr(b'"', row).is_some() => {
-            each_raw(kind, row, &mut |_, _| Ok(())).map(Some)
-        }
+        Kind::Csv(_) if memchr(b'"', row).is_some() => kind.each(row, |_, _| Ok(())).map(Some),
         Kind::Csv(_) | Kind::Tsv => Ok(Some(memchr_iter(kind.delimiter(), row).count() + 1)),
     }
 }
@@ -364,50 +326,8 @@ fn last_of_each_name(mut members: Members<'_>) -> Members<'_> {
 
 /// The members of an object.
 fn members(row: &[u8]) -> Result<Members<'_>, Flaw> {
-    struct All;
-    /// A name, which is copied only if it has escapes.
-    struct Name;
-
-    impl<'de> DeserializeSeed<'de> for Name {
-        type Value = Cow<'de, str>;
-
-        fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
-            json.deserialize_str(self)
-        }
-    }
-
-    impl<'de> Visitor<'de> for Name {
-        type Value = Cow<'de, str>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a name")
-        }
-
-        fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
-            Ok(Cow::Borrowed(name))
-        }
-
-        fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-            Ok(Cow::Owned(name.to_owned()))
-        }
-    }
-
-    impl<'de> Visitor<'de> for All {
-        type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object, whose members can be joined to others")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut members = Vec::new();
-            while let Some(name) = map.next_key_seed(Name)? {
-                members.push((name, map.next_value()?));
-            }
-            Ok(members)
-        }
-    }
-
-    let mut json = serde_json::Deserializer::from_slice(row);
-    json.deserialize_map(All).map_err(Flaw::Json)
+    let mut members = Vec::new();
+    let expected = "an object, whose members can be joined to others";
+    json::each_member(row, expected, |name, value| members.push((name, value)))?;
+    Ok(members)
 }

@@ -33,33 +33,30 @@ pub(super) fn find(
     }
 }
 
-/// Finds the values of `columns` in a row of TSV.
-pub(super) fn find_unquoted(row: &[u8], delimiter: u8, columns: &[usize], values: &mut Vec<Value>) {
+/// Finds the values of `columns` among the fields of a row; nothing after the last of them is read.
+pub(super) fn find_among(
+    mut fields: impl Iterator<Item = Value>,
+    columns: &[usize],
+    values: &mut Vec<Value>,
+) {
     values.resize(columns.len(), Value::MISSING);
     if let [column] = *columns {
-        // Nothing after that column is read.
-        let mut ends = memchr_iter(delimiter, row);
-        let start = if column == 0 { Some(0) } else { ends.nth(column - 1).map(|at| at + 1) };
-        if let Some(start) = start {
-            let end = ends.next().unwrap_or(row.len());
-            values[0] = Value { start, end, written: Quoting::Plain };
-        }
+        values[0] = fields.nth(column).unwrap_or(Value::MISSING);
         return;
     }
-    let found = each_unquoted(row, delimiter, |column, value| {
-        put(column, value, columns, values);
-        Ok(())
-    });
-    debug_assert!(found.is_ok(), "nothing can be broken without quotes");
-}
-
-/// Finds the values of `columns` in a row of fields between blanks.
-pub(super) fn find_between_blanks(row: &[u8], columns: &[usize], values: &mut Vec<Value>) {
-    values.resize(columns.len(), Value::MISSING);
     let most = columns.iter().max().map_or(0, |last| last + 1);
-    for (column, value) in between_blanks(row).take(most).enumerate() {
+    for (column, value) in fields.take(most).enumerate() {
         put(column, value, columns, values);
     }
+}
+
+/// The fields of a row of TSV, where a quote is an ordinary byte.
+pub(super) fn between_tabs(row: &[u8]) -> impl Iterator<Item = Value> {
+    let mut next = 0;
+    memchr_iter(b'\t', row).chain([row.len()]).map(move |end| {
+        let start = std::mem::replace(&mut next, end + 1);
+        Value::plain(start, end)
+    })
 }
 
 /// The fields of a row between runs of spaces and tabs.
@@ -70,7 +67,7 @@ pub(super) fn between_blanks(row: &[u8]) -> impl Iterator<Item = Value> {
         let start = at + row[at..].iter().position(|byte| !is_blank(byte))?;
         let end = memchr2(b' ', b'\t', &row[start..]).map_or(row.len(), |length| start + length);
         at = end;
-        Some(Value { start, end, written: Quoting::Plain })
+        Some(Value::plain(start, end))
     })
 }
 
@@ -119,7 +116,7 @@ pub(crate) fn each(
                 _ if bytes[start..next].ends_with(b"\r") => next - 1,
                 _ => next,
             };
-            each(column, Value { start, end, written: Quoting::Plain })?;
+            each(column, Value::plain(start, end))?;
             next
         };
         match bytes.get(next) {
@@ -129,18 +126,4 @@ pub(crate) fn each(
         }
     }
     unreachable!("a record has an end")
-}
-
-/// Like [`each`], for a row where a quote is an ordinary byte.
-pub(crate) fn each_unquoted(
-    row: &[u8],
-    delimiter: u8,
-    mut each: impl FnMut(usize, Value) -> Result<(), Flaw>,
-) -> Result<(), Flaw> {
-    let mut start = 0;
-    for (column, end) in memchr_iter(delimiter, row).chain([row.len()]).enumerate() {
-        each(column, Value { start, end, written: Quoting::Plain })?;
-        start = end + 1;
-    }
-    Ok(())
 }

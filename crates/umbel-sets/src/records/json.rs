@@ -1,9 +1,13 @@
 //! Finds values in a JSON text by their paths, without building the text in memory.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Deserializer as Json;
+use serde_json::de::SliceRead;
 use serde_json::value::RawValue;
 
 use umbel_numbers::nearest;
@@ -34,14 +38,14 @@ struct Step {
 
 impl Paths {
     /// Each `a.b.0`, or after a `/` a JSON pointer (RFC 6901): `/a/b/0`, with `~1` for `/`, `~0` for `~`.
-    pub(super) fn new<'t>(texts: impl IntoIterator<Item = &'t String>) -> Self {
-        let steps = |text: &'t String| match text.strip_prefix('/') {
+    pub(super) fn new(texts: &[String]) -> Self {
+        let steps = |text: &String| match text.strip_prefix('/') {
             Some(pointer) => {
                 pointer.split('/').map(|name| name.replace("~1", "/").replace("~0", "~")).collect()
             }
             None => text.split('.').map(str::to_owned).collect(),
         };
-        Self::of(texts.into_iter().map(steps).collect())
+        Self::of(texts.iter().map(steps).collect())
     }
 
     /// For each field, the name of the record's member that it is; `None` for a nested one.
@@ -75,11 +79,11 @@ impl Paths {
     }
 
     /// Finds the value of each field, in their order, as written; checks the whole text.
-    fn raw<'t>(&self, text: &'t [u8], found: &mut [Option<&'t str>]) -> Result<(), Flaw> {
+    fn raw(&self, text: &[u8], found: &mut [Value]) -> Result<(), Flaw> {
         let node = &self.root;
         let mut find = |by_text| {
             let found = &mut *found;
-            parse(text, |json| Find { node, found, by_text }.deserialize(json))
+            parse(text, |json| Find { node, found, text, by_text }.deserialize(json))
         };
         // A number with a path into it is parsed as a number, and may be valid JSON but too large for 64 bits.
         find(false).or_else(|error| find(true).map_err(|_| error))
@@ -91,35 +95,23 @@ pub(super) const NULL: &str = "null";
 
 /// Finds the value of each path, in their order; checks the whole text. A field that is null is missing.
 pub(super) fn find(text: &[u8], paths: &Paths, values: &mut Vec<Value>) -> Result<(), Flaw> {
-    // Most keys have few fields.
-    let (mut few, mut many) = ([None; 4], Vec::new());
-    let found = match few.get_mut(..paths.paths.len()) {
-        Some(found) => found,
-        None => {
-            many.resize(paths.paths.len(), None);
-            &mut many[..]
-        }
-    };
-    paths.raw(text, found)?;
-    for (field, raw) in found.iter().enumerate() {
-        let Some(raw) = *raw else {
+    values.resize(paths.paths.len(), Value::MISSING);
+    paths.raw(text, values)?;
+    for (field, value) in values.iter_mut().enumerate() {
+        if value.is_missing() {
             let (found, names) = self::found(text, &paths.paths[field])?;
             return Err(Flaw::NoField { field, found, names });
-        };
-        // No value, as in SQL and jq.
-        if raw == NULL {
-            return Err(Flaw::NoField { field, found: NULL.to_owned(), names: None });
         }
-        // A raw value is a slice of the text it was read from.
-        let start = raw.as_ptr() as usize - text.as_ptr() as usize;
-        let end = start + raw.len();
-        values.push(match raw.as_bytes() {
+        let Value { start, end, .. } = *value;
+        match &text[start..end] {
+            // No value, as in SQL and jq.
+            b"null" => return Err(Flaw::NoField { field, found: NULL.to_owned(), names: None }),
             [b'"', inner @ .., b'"'] if memchr::memchr(b'\\', inner).is_none() => {
-                Value { start: start + 1, end: end - 1, written: Quoting::Plain }
+                *value = Value::plain(start + 1, end - 1);
             }
-            [b'"', ..] => Value { start, end, written: Quoting::Escaped },
-            _ => Value { start, end, written: Quoting::Plain },
-        });
+            [b'"', ..] => value.written = Quoting::Escaped,
+            _ => {}
+        }
     }
     Ok(())
 }
@@ -127,11 +119,9 @@ pub(super) fn find(text: &[u8], paths: &Paths, values: &mut Vec<Value>) -> Resul
 /// Reads all of `text` as one value.
 fn parse<'t, T>(
     text: &'t [u8],
-    read: impl FnOnce(
-        &mut serde_json::Deserializer<serde_json::de::SliceRead<'t>>,
-    ) -> Result<T, serde_json::Error>,
+    read: impl FnOnce(&mut Json<SliceRead<'t>>) -> serde_json::Result<T>,
 ) -> Result<T, Flaw> {
-    let mut json = serde_json::Deserializer::from_slice(text);
+    let mut json = Json::from_slice(text);
     read(&mut json).and_then(|value| json.end().map(|()| value)).map_err(Flaw::Json)
 }
 
@@ -184,13 +174,13 @@ impl Members {
 /// What was found if a path leads nowhere: the names of the innermost object reached, for a message.
 fn found(text: &[u8], steps: &[String]) -> Result<(String, Option<Members>), Flaw> {
     for depth in (0..steps.len()).rev() {
-        let mut inner = [None];
+        let mut inner = [Value::MISSING];
         let inner = match depth {
             0 => text.trim_ascii(),
             // Text off the path need not be UTF-8, but a value that contains it cannot be a raw value.
             _ => match Paths::of(vec![steps[..depth].to_vec()]).raw(text, &mut inner) {
-                Ok(()) => inner[0].unwrap_or_default().as_bytes(),
-                Err(_) => continue,
+                Ok(()) if !inner[0].is_missing() => &text[inner[0].start..inner[0].end],
+                _ => continue,
             },
         };
         let Some(first) = inner.first() else { continue };
@@ -198,7 +188,13 @@ fn found(text: &[u8], steps: &[String]) -> Result<(String, Option<Members>), Fla
         let within = if depth == 0 { String::new() } else { format!(" in {}", within.join(".")) };
         let found = match first {
             b'{' => {
-                let (names, count) = parse(inner, |json| json.deserialize_map(Names))?;
+                let (mut names, mut count) = (Vec::new(), 0);
+                each_member(inner, "an object", |name, _: IgnoredAny| {
+                    count += 1;
+                    if count <= KEPT_NAMES {
+                        names.push(name.into_owned());
+                    }
+                })?;
                 let found = match count {
                     0 => format!("an empty object{within}"),
                     _ => format!("the fields {}{within}", list(names.iter(), count)),
@@ -206,8 +202,8 @@ fn found(text: &[u8], steps: &[String]) -> Result<(String, Option<Members>), Fla
                 return Ok((found, Some(Members { depth, names })));
             }
             b'[' => {
-                let count = parse(inner, |json| json.deserialize_seq(CountElements))?;
-                format!("an array of {count}{within}")
+                let elements = parse(inner, |json| Vec::<IgnoredAny>::deserialize(json))?;
+                format!("an array of {}{within}", elements.len())
             }
             b'"' => format!("a string{within}"),
             _ => format!("{}{within}", inner[..inner.len().min(40)].escape_ascii()),
@@ -220,7 +216,9 @@ fn found(text: &[u8], steps: &[String]) -> Result<(String, Option<Members>), Fla
 /// Finds the wanted values within one value.
 struct Find<'n, 'f, 'de> {
     node: &'n Node,
-    found: &'f mut [Option<&'de str>],
+    found: &'f mut [Value],
+    /// The whole text.
+    text: &'de [u8],
     /// Whether only objects and arrays are searched, which takes longer: their content is read once per level.
     by_text: bool,
 }
@@ -228,14 +226,14 @@ struct Find<'n, 'f, 'de> {
 impl<'de> Find<'_, '_, 'de> {
     /// The same for entry `number` of `within`; if a name is there twice, the last one counts.
     fn within<'s>(&'s mut self, number: usize) -> Find<'s, 's, 'de> {
-        Find { node: &self.node.within[number].1, found: self.found, by_text: self.by_text }
+        Find { node: &self.node.within[number].1, found: self.found, ..*self }
     }
 }
 
 impl Node {
     /// Forgets what was found.
-    fn clear(&self, found: &mut [Option<&str>]) {
-        self.fields.iter().for_each(|field| found[*field] = None);
+    fn clear(&self, found: &mut [Value]) {
+        self.fields.iter().for_each(|field| found[*field] = Value::MISSING);
         self.within.iter().for_each(|(_, node)| node.clear(found));
     }
 }
@@ -255,12 +253,15 @@ impl<'de> DeserializeSeed<'de> for Find<'_, '_, 'de> {
         let raw = <&RawValue>::deserialize(json)?.get();
         if !self.node.within.is_empty() && raw.starts_with(['{', '[']) {
             // A field within another one.
-            let mut inner = serde_json::Deserializer::from_str(raw);
+            let mut inner = Json::from_str(raw);
             inner
                 .deserialize_any(Find { found: &mut *self.found, ..self })
                 .map_err(D::Error::custom)?;
         }
-        self.node.fields.iter().for_each(|field| self.found[*field] = Some(raw));
+        // A raw value is a slice of the text it was read from.
+        let start = raw.as_ptr().addr() - self.text.as_ptr().addr();
+        let value = Value::plain(start, start + raw.len());
+        self.node.fields.iter().for_each(|field| self.found[*field] = value);
         Ok(())
     }
 }
@@ -273,8 +274,8 @@ impl<'de> Visitor<'de> for Find<'_, '_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some(wanted) = map.next_key_seed(Which(&self.node.within))? {
-            match wanted {
+        while let Some(name) = map.next_key_seed(Name)? {
+            match self.node.within.iter().position(|(step, _)| step.name == name) {
                 Some(number) => map.next_value_seed(self.within(number))?,
                 None => map.next_value::<IgnoredAny>().map(drop)?,
             }
@@ -321,66 +322,58 @@ impl<'de> Visitor<'de> for Find<'_, '_, 'de> {
     }
 }
 
-/// Which of the members on a path has a name.
-struct Which<'n>(&'n [(Step, Node)]);
+/// A name, which is copied only if it has escapes.
+struct Name;
 
-impl<'de> DeserializeSeed<'de> for Which<'_> {
-    type Value = Option<usize>;
+impl<'de> DeserializeSeed<'de> for Name {
+    type Value = Cow<'de, str>;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
         json.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for Which<'_> {
-    type Value = Option<usize>;
+impl<'de> Visitor<'de> for Name {
+    type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
+    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(name))
+    }
+
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(self.0.iter().position(|(step, _)| step.name == name))
+        Ok(Cow::Owned(name.to_owned()))
     }
 }
 
-/// The first names of an object's members, and how many there are.
-struct Names;
-
-impl<'de> Visitor<'de> for Names {
-    type Value = (Vec<String>, usize);
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+/// Passes on the members of an object; `expected` says what was, if it is none.
+pub(super) fn each_member<'t, V: Deserialize<'t>>(
+    text: &'t [u8],
+    expected: &'static str,
+    each: impl FnMut(Cow<'t, str>, V),
+) -> Result<(), Flaw> {
+    struct Each<F, V> {
+        expected: &'static str,
+        each: F,
+        value: PhantomData<V>,
     }
+    impl<'de, V: Deserialize<'de>, F: FnMut(Cow<'de, str>, V)> Visitor<'de> for Each<F, V> {
+        type Value = ();
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut names, mut count) = (Vec::new(), 0);
-        while let Some((name, IgnoredAny)) = map.next_entry()? {
-            count += 1;
-            if count <= KEPT_NAMES {
-                names.push(name);
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.expected)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+            while let Some(name) = map.next_key_seed(Name)? {
+                (self.each)(name, map.next_value()?);
             }
+            Ok(())
         }
-        Ok((names, count))
-    }
-}
-
-/// Counts the elements of an array.
-struct CountElements;
-
-impl<'de> Visitor<'de> for CountElements {
-    type Value = usize;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<usize, A::Error> {
-        let mut count = 0;
-        while let Some(IgnoredAny) = elements.next_element()? {
-            count += 1;
-        }
-        Ok(count)
-    }
+    parse(text, |json| json.deserialize_map(Each { expected, each, value: PhantomData }))
 }

@@ -31,7 +31,7 @@ mod stored;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
-use memchr::{memchr, memchr_iter, memchr2_iter, memrchr};
+use memchr::{memchr, memchr2_iter, memrchr};
 
 pub(crate) use beside::{Beside, Start};
 pub use normalize::{Normalization, ReadKey};
@@ -170,52 +170,12 @@ pub fn values_of(key: &[u8], fields: usize) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Where records end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ends {
-    /// At every byte of this value.
-    At(u8),
-    /// At line feeds outside of quotes.
-    OutsideQuotes,
-}
-
-impl Ends {
-    /// The byte that ends a record.
-    pub(crate) fn byte(self) -> u8 {
-        match self {
-            Self::At(byte) => byte,
-            Self::OutsideQuotes => b'\n',
-        }
-    }
-
-    /// The end of the first record in `bytes`. `quoted` is whether they start within quotes, and afterwards whether the
-    /// bytes read end within them.
-    pub(crate) fn find(self, bytes: &[u8], quoted: &mut bool) -> Option<usize> {
-        match self {
-            Self::At(byte) => memchr(byte, bytes),
-            Self::OutsideQuotes => memchr2_iter(b'"', b'\n', bytes).find(|&at| {
-                *quoted ^= bytes[at] == b'"';
-                bytes[at] == b'\n' && !*quoted
-            }),
-        }
-    }
-
-    /// Like [`find`](Self::find), for the last record; all of `bytes` is read.
-    pub(crate) fn find_last(self, bytes: &[u8], quoted: &mut bool) -> Option<usize> {
-        if let Self::At(byte) = self {
-            return memrchr(byte, bytes);
-        }
-        let mut start = 0;
-        while let Some(at) = self.find(&bytes[start..], quoted) {
-            start += at + 1;
-        }
-        start.checked_sub(1)
-    }
-
-    /// Whether `bytes` change quoted to unquoted.
-    pub(crate) fn turn_quotes(self, bytes: &[u8]) -> bool {
-        self == Self::OutsideQuotes && memchr_iter(b'"', bytes).count() % 2 == 1
-    }
+/// The line feeds outside of quotes.
+fn outside_quotes(bytes: &[u8], quoted: &mut bool) -> impl Iterator<Item = usize> {
+    memchr2_iter(b'"', b'\n', bytes).filter(|&at| {
+        *quoted ^= bytes[at] == b'"';
+        bytes[at] == b'\n' && !*quoted
+    })
 }
 
 /// A format, checked and ready.
@@ -223,13 +183,10 @@ pub(crate) struct Format {
     pub(crate) kind: Kind,
     /// Whether the first record of an input names its columns.
     pub(crate) header: bool,
-    /// The fields of the key, as named.
-    fields: Vec<String>,
+    /// The fields of the key, as named, and as other inputs name them.
+    fields: [Vec<String>; 2],
     /// The same, as paths into JSON.
-    paths: json::Paths,
-    /// As [other inputs](crate::Input::of_others) name the fields, and these as paths.
-    others: Vec<String>,
-    other_paths: json::Paths,
+    paths: [json::Paths; 2],
     /// Columns that do not count in whole rows, as named.
     ignored: Vec<String>,
     pub(crate) normalization: Normalization,
@@ -256,6 +213,38 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    pub(crate) fn csv(delimiter: u8) -> Result<Self, Error> {
+        match delimiter {
+            b'"' | b'\n' | b'\r' => Err(Error::Delimiter { delimiter }),
+            _ => Ok(Self::Csv(delimiter)),
+        }
+    }
+
+    /// The byte that ends a record, outside of the quotes of CSV.
+    pub(crate) fn end(self) -> u8 {
+        match self {
+            Self::Lines(separator) | Self::Fields(separator) => separator,
+            Self::Csv(_) | Self::Tsv | Self::Json => b'\n',
+        }
+    }
+
+    /// The end of the first record in `bytes`. `quoted` is whether they start within quotes, and afterwards whether the
+    /// bytes read end within them.
+    pub(crate) fn find(self, bytes: &[u8], quoted: &mut bool) -> Option<usize> {
+        match self {
+            Self::Csv(_) => outside_quotes(bytes, quoted).next(),
+            _ => memchr(self.end(), bytes),
+        }
+    }
+
+    /// Like [`find`](Self::find), for the last record; all of `bytes` is read.
+    pub(crate) fn find_last(self, bytes: &[u8], quoted: &mut bool) -> Option<usize> {
+        match self {
+            Self::Csv(_) => outside_quotes(bytes, quoted).last(),
+            _ => memrchr(self.end(), bytes),
+        }
+    }
+
     /// The byte between the values of a written row.
     pub(crate) fn delimiter(self) -> u8 {
         match self {
@@ -266,41 +255,65 @@ impl Kind {
     }
 
     /// A value of a row as it is written, with its quotes.
-    pub(crate) fn written(self, row: &[u8], Range { start, end }: Range<usize>) -> &[u8] {
+    pub(crate) fn written(self, row: &[u8], Value { start, end, .. }: Value) -> &[u8] {
         let quoted = matches!(self, Self::Csv(_)) && start > 0 && row[start - 1] == b'"';
         let quotes = usize::from(quoted);
         &row[start - quotes..end + quotes]
+    }
+
+    /// A row without the carriage return that belongs to its end.
+    fn text(self, row: &[u8]) -> &[u8] {
+        match self {
+            Self::Lines(_) => row,
+            _ => text(row),
+        }
+    }
+
+    fn is_blank(self, row: &[u8]) -> bool {
+        match self {
+            Self::Lines(_) => false,
+            Self::Csv(_) | Self::Tsv => text(row).is_empty(),
+            Self::Fields(_) | Self::Json => row.trim_ascii().is_empty(),
+        }
+    }
+
+    /// Passes on each value of a row of columns, with the index of its column; returns how many there are.
+    pub(crate) fn each(
+        self,
+        row: &[u8],
+        mut each: impl FnMut(usize, Value) -> Result<(), Flaw>,
+    ) -> Result<usize, Flaw> {
+        let mut count = 0;
+        let mut each = |column, value| {
+            count = column + 1;
+            each(column, value)
+        };
+        let pass = |(column, value)| each(column, value);
+        match self {
+            Self::Csv(delimiter) => columns::each(row, delimiter, each).map(drop)?,
+            Self::Fields(_) => columns::between_blanks(row).enumerate().try_for_each(pass)?,
+            _ => columns::between_tabs(row).enumerate().try_for_each(pass)?,
+        }
+        Ok(count)
     }
 }
 
 impl Format {
     pub(crate) fn new(options: &Options) -> Result<Self, Error> {
         let Options { records, separator, ignored, normalization, missing, bad, .. } = options;
-        let (kind, header, fields) = match records {
-            Records::Csv { .. } | Records::Tsv { .. } | Records::JsonLines { .. }
-                if *separator != b'\n' =>
-            {
-                return Err(Error::Separator);
-            }
-            Records::Lines => (Kind::Lines(*separator), false, &[][..]),
-            Records::Fields { key } => (Kind::Fields(*separator), false, &key[..]),
-            Records::Csv { delimiter: delimiter @ (b'"' | b'\n' | b'\r'), .. } => {
-                return Err(Error::Delimiter { delimiter: *delimiter });
-            }
-            Records::Csv { delimiter, header, key, .. } => {
-                (Kind::Csv(*delimiter), *header, &key[..])
-            }
-            Records::Tsv { header, key } => (Kind::Tsv, *header, &key[..]),
-            Records::JsonLines { key } => (Kind::Json, false, &key[..]),
+        let (kind, header) = match records {
+            Records::Lines => (Kind::Lines(*separator), false),
+            Records::Fields { .. } => (Kind::Fields(*separator), false),
+            _ if *separator != b'\n' => return Err(Error::Separator),
+            Records::Csv { delimiter, header, .. } => (Kind::csv(*delimiter)?, *header),
+            Records::Tsv { header, .. } => (Kind::Tsv, *header),
+            Records::JsonLines { .. } => (Kind::Json, false),
         };
+        let fields = records.key();
         let others = if options.others.is_empty() { fields } else { &options.others };
         if others.len() != fields.len() {
             return Err(Error::OtherFields { fields: fields.len(), others: others.len() });
         }
-        let paths = |fields: &[String]| match kind {
-            Kind::Json => json::Paths::new(fields),
-            _ => json::Paths::new(&[]),
-        };
         if let (Kind::Csv(_) | Kind::Tsv | Kind::Fields(_), false) = (kind, header)
             && let Some(field) =
                 fields.iter().chain(others).chain(ignored).find(|field| number(field).is_none())
@@ -312,10 +325,8 @@ impl Format {
         Ok(Self {
             kind,
             header,
-            fields: fields.to_vec(),
-            paths: paths(fields),
-            others: others.to_vec(),
-            other_paths: paths(others),
+            fields: [fields, others].map(<[_]>::to_vec),
+            paths: [fields, others].map(json::Paths::new),
             ignored: ignored.clone(),
             normalization: *normalization,
             missing: *missing,
@@ -325,19 +336,6 @@ impl Format {
             joined: None,
             alone: *alone.as_flattened().first_chunk().expect("16 bytes"),
         })
-    }
-
-    pub(crate) fn ends(&self) -> Ends {
-        match self.kind {
-            Kind::Lines(separator) | Kind::Fields(separator) => Ends::At(separator),
-            Kind::Csv(_) => Ends::OutsideQuotes,
-            Kind::Tsv | Kind::Json => Ends::At(b'\n'),
-        }
-    }
-
-    /// How records are stored.
-    pub(crate) fn layout(&self) -> Layout {
-        if self.is_lines() { Layout::Lines } else { Layout::Keyed }
     }
 
     /// Whether every line is its own key, unchanged.
@@ -357,7 +355,7 @@ impl Format {
         let whole = !self.normalization.is_none()
             || (matches!(self.kind, Kind::Csv(_)) && !self.raw)
             || !self.ignored.is_empty();
-        1 + (copies * self.fields.len().max(usize::from(whole)) as u64).max(members)
+        1 + (copies * self.fields[0].len().max(usize::from(whole)) as u64).max(members)
     }
 
     /// Reads the start of an input: `bytes`, which are `all` of it or may continue. `None` if that is too little.
@@ -368,62 +366,59 @@ impl Format {
         all: bool,
         other: bool,
     ) -> Result<Option<Head<'_>>, Error> {
-        let cut = |columns, ignored| Cut { columns, ignored, other, ..self.cut() };
-        let fields = if other { &self.others } else { &self.fields };
+        let fields = &self.fields[usize::from(other)];
         // A line that arrives alone is processed before more of a pipe is there.
         if bytes.len() < MARK.len() && MARK.starts_with(bytes) && !all {
             return Ok(None);
         }
-        let mut head = Head { start: mark(bytes), row: None, cut: cut(Vec::new(), Vec::new()) };
-        if self.is_lines() {
-            return Ok(Some(head));
-        }
+        let head = |start, row, columns, ignored| {
+            Ok(Some(Head { format: self, start, row, columns, ignored, other, width: None }))
+        };
+        let mut start = mark(bytes);
         if !self.header {
             let columns =
                 |fields: &[String]| fields.iter().filter_map(|field| number(field)).collect();
-            head.cut = cut(columns(fields), columns(&self.ignored));
-            return Ok(Some(head));
+            return head(start, None, columns(fields), columns(&self.ignored));
         }
-        while head.start < bytes.len() {
-            let rest = &bytes[head.start..];
-            let (row, length) = match self.ends().find(rest, &mut false) {
+        while start < bytes.len() {
+            let rest = &bytes[start..];
+            let (row, length) = match self.kind.find(rest, &mut false) {
                 Some(at) => (&rest[..at], at + 1),
                 None if all => (rest, rest.len()),
                 None => return Ok(None),
             };
-            let offset = head.start as u64;
-            head.start += length;
-            if !head.cut.is_blank(row) {
-                let columns = |fields| self.columns(name, row, offset, fields);
-                head.cut = cut(columns(fields)?, columns(&self.ignored)?);
-                let start = offset as usize;
-                head.row = Some(start..start + row.len());
-                return Ok(Some(head));
+            if !self.kind.is_blank(row) {
+                let columns = |fields| self.columns(name, row, start as u64, fields);
+                let place = Some(start..start + row.len());
+                return head(start + length, place, columns(fields)?, columns(&self.ignored)?);
             }
+            start += length;
         }
-        Ok(all.then_some(head))
+        if all { head(start, None, Vec::new(), Vec::new()) } else { Ok(None) }
     }
 
-    /// Whether keys have the lengths of several values in them.
-    pub(crate) fn has_lengths(&self) -> bool {
-        self.fields.len() > 1 && !self.by_row && self.normalization.read.is_none()
-    }
-
-    /// Appends a key of several values as bytes that sort by the first value, then by the second, and so on: each but the
-    /// last ends with two zeros, and a zero within it is followed by a one.
-    pub(crate) fn sortable(&self, key: &[u8], to: &mut Vec<u8>) {
-        for (i, value) in values_of(key, self.fields.len()).enumerate() {
-            if i + 1 == self.fields.len() {
-                return to.extend_from_slice(value);
+    /// A key as bytes that sort by its first value, then by the second, and so on: each but the last ends with two zeros,
+    /// and a zero within it is followed by a one. A key of several values is copied to `text` for that.
+    pub(crate) fn sort_key<'k>(&self, key: &'k [u8], text: &'k mut Vec<u8>) -> &'k [u8] {
+        let fields = self.fields[0].len();
+        if key.is_empty() || fields < 2 || self.by_row || self.normalization.read.is_some() {
+            return key;
+        }
+        text.clear();
+        for (i, value) in values_of(key, fields).enumerate() {
+            if i + 1 == fields {
+                text.extend_from_slice(value);
+                break;
             }
             for part in value.split_inclusive(|byte| *byte == 0) {
-                to.extend_from_slice(part);
+                text.extend_from_slice(part);
                 if part.ends_with(&[0]) {
-                    to.push(1);
+                    text.push(1);
                 }
             }
-            to.extend_from_slice(&[0, 0]);
+            text.extend_from_slice(&[0, 0]);
         }
+        text
     }
 
     /// Checks the quotes of a record so far; `goes_on` is whether it continues.
@@ -436,12 +431,15 @@ impl Format {
     }
 
     /// Passes on each name in a header.
-    pub(crate) fn each_name(&self, row: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), Flaw> {
-        self.cut().each_value(row, each)
-    }
-
-    fn cut(&self) -> Cut<'_> {
-        Cut { format: self, columns: Vec::new(), ignored: Vec::new(), other: false, width: None }
+    pub(crate) fn each_name(&self, row: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), Flaw> {
+        let (row, mut name) = (text(row), Vec::new());
+        let copy = |_, value: Value| {
+            name.clear();
+            value.copy(row, &mut name)?;
+            each(&name);
+            Ok(())
+        };
+        self.kind.each(row, copy).map(drop)
     }
 
     /// The columns of the key, in its order, from the header.
@@ -453,29 +451,27 @@ impl Format {
         fields: &[String],
     ) -> Result<Vec<usize>, Error> {
         // A header may have about as many names as bytes: only some are kept.
-        let (mut found, mut count, mut some) = (vec![[None; 2]; fields.len()], 0, Vec::new());
-        let mut see = |name: &[u8]| {
-            let same = fields.iter().zip(&mut found).filter(|(field, _)| field.as_bytes() == name);
-            for place in
-                same.filter_map(|(_, found)| found.iter_mut().find(|place| place.is_none()))
-            {
-                *place = Some(count);
+        let (mut found, mut count, mut some) = (vec![Vec::new(); fields.len()], 0, Vec::new());
+        let read = self.each_name(header, |name| {
+            for (field, places) in fields.iter().zip(&mut found) {
+                if field.as_bytes() == name && places.len() < 2 {
+                    places.push(count);
+                }
             }
             if count < LISTED {
                 some.push(name.to_vec());
             }
             count += 1;
-        };
-        let read = self.each_name(header, &mut see);
+        });
         read.map_err(|flaw| self.error(flaw, name, offset))?;
-        let find = |(field, found): (&String, [Option<usize>; 2])| match found {
-            [Some(column), None] => Ok(column),
-            [Some(first), Some(second)] => Err(Error::SameName {
+        let find = |(field, found): (&String, Vec<usize>)| match found[..] {
+            [column] => Ok(column),
+            [first, second, ..] => Err(Error::SameName {
                 name: name.to_owned(),
                 field: field.clone(),
                 columns: [first + 1, second + 1],
             }),
-            [None, _] => {
+            [] => {
                 number(field).filter(|&column| column < count).ok_or_else(|| Error::UnknownField {
                     name: name.to_owned(),
                     field: field.clone(),
@@ -490,14 +486,14 @@ impl Format {
     /// The column probably meant by a name that no column has.
     fn nearest_column(&self, field: &str, header: &[u8]) -> Option<String> {
         let mut names = Vec::new();
-        let mut see = |name: &[u8]| {
+        let read = self.each_name(header, |name| {
             // A whole header with another delimiter is not a name that was meant.
             let is_one = !name.iter().any(|byte| b";\t|".contains(byte));
             if is_one && names.len() < json::KEPT_NAMES {
                 names.push(String::from_utf8_lossy(name).into_owned());
             }
-        };
-        self.cut().each_value(header, &mut see).ok()?;
+        });
+        read.ok()?;
         nearest(field, names)
     }
 
@@ -507,7 +503,7 @@ impl Format {
         match self.error(flaw, name, offset) {
             Error::NoField { found, .. } if *found == *json::NULL => None,
             Error::NoField { at, field, found, near } => {
-                Some(Error::NowhereField { at, fields: self.fields.len(), field, found, near })
+                Some(Error::NowhereField { at, fields: self.fields[0].len(), field, found, near })
             }
             other => Some(other),
         }
@@ -519,8 +515,7 @@ impl Format {
         match flaw {
             Flaw::Quote { flaw, at } => Error::Quote { at: place(at), flaw },
             Flaw::NoField { field, found, names } => {
-                let mut fields = self.fields.iter().chain(&self.others);
-                let field = fields.nth(field).expect("one of them").clone();
+                let field = self.fields.iter().flatten().nth(field).expect("one of them").clone();
                 let near = names.and_then(|names| names.nearest(&field)).map(Into::into);
                 Error::NoField { at: place(0), field, found: found.into(), near }
             }
@@ -555,23 +550,18 @@ pub(crate) fn list<T: AsRef<[u8]>>(names: impl Iterator<Item = T>, all: usize) -
     list.join(", ")
 }
 
-/// The information at the start of an input.
+/// The start of an input, by which the keys of its records are found.
 pub(crate) struct Head<'f> {
+    pub(crate) format: &'f Format,
     /// Where its records start.
     pub(crate) start: usize,
     /// Where the header is, if there is one.
     pub(crate) row: Option<Range<usize>>,
-    pub(crate) cut: Cut<'f>,
-}
-
-/// Finds the keys of one input's records.
-pub(crate) struct Cut<'f> {
-    format: &'f Format,
     /// The columns of the key.
     columns: Vec<usize>,
     /// The columns that do not count in whole rows.
     ignored: Vec<usize>,
-    /// Whether the input is one of the [others](crate::Input::of_others).
+    /// Whether the input names the fields by [`Options::others`].
     other: bool,
     /// The columns of a row that is joined with another.
     pub(crate) width: Option<usize>,
@@ -579,20 +569,20 @@ pub(crate) struct Cut<'f> {
 
 /// The location of a key: in its row, or among the keys that had to be copied.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum KeyAt {
-    Row { start: u32, length: u32 },
-    Copied { start: u32, length: u32 },
+pub(crate) struct KeyAt {
+    copied: bool,
+    start: u32,
+    length: u32,
 }
 
 impl KeyAt {
     /// A row with its key, which may be among the `copied`.
     pub(crate) fn record<'a>(self, row: &'a [u8], copied: &'a [u8]) -> Record<'a> {
-        match self {
-            Self::Row { start, length } => Record::within(row, start, length),
-            Self::Copied { start, length } => {
-                Record::apart(row, &copied[start as usize..][..length as usize])
-            }
-        }
+        Record::keyed(row, self.of(if self.copied { copied } else { row }))
+    }
+
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start as usize..][..self.length as usize]
     }
 }
 
@@ -663,7 +653,7 @@ pub(crate) struct Copied {
     values: Vec<Value>,
 }
 
-impl Cut<'_> {
+impl Head<'_> {
     /// Reads the record at the start of `bytes`, which are at some place of the input: returns its length without its
     /// end, and what it is.
     pub(crate) fn next(
@@ -674,47 +664,39 @@ impl Cut<'_> {
     ) -> Result<(usize, Found), Flaw> {
         copied.values.clear();
         let (length, found) = self.find(bytes, copied)?;
-        let row = &bytes[..length];
-        let skips = self.format.bad == Bad::Skip;
-        let found = match found {
+        let (format, row) = (self.format, &bytes[..length]);
+        let skips = format.bad == Bad::Skip;
+        let key = match found {
             Ok(false) => return Ok((length, Found::Blank)),
             _ if skips && !self.can_be_joined(row) => return Ok((length, Found::Bad)),
-            Ok(true) => self.check_present(row, &copied.values),
+            Ok(true) => {
+                self.check_present(row, &copied.values).and_then(|()| self.key(row, copied))
+            }
             Err(flaw) => Err(flaw),
         };
-        // The others' names follow the first input's.
-        let found = found.map_err(|flaw| match flaw {
-            Flaw::NoField { field, found, names } if self.other => {
-                Flaw::NoField { field: field + self.format.fields.len(), found, names }
-            }
-            flaw => flaw,
-        });
-        let format = self.format;
-        Ok((
-            length,
-            match found {
-                Ok(()) => match self.key(row, copied) {
-                    Ok(Some(key)) => Found::Key(key),
-                    Ok(None) => Found::Blank,
-                    Err(Flaw::NoKey(_) | Flaw::Json(_)) if skips => Found::Bad,
-                    Err(flaw) => return Err(flaw),
-                },
-                Err(Flaw::Json(_)) if skips => Found::Bad,
-                Err(flaw @ Flaw::NoField { .. }) if format.missing == Missing::Skip => {
-                    Found::Missing(flaw)
-                }
-                Err(flaw @ Flaw::NoField { .. }) if format.missing == Missing::Keep => {
-                    let alone = [format.alone, u128::from(place).to_le_bytes()];
+        let found = match key {
+            Ok(key) => key.map_or(Found::Blank, Found::Key),
+            Err(Flaw::NoKey(_) | Flaw::Json(_)) if skips => Found::Bad,
+            Err(Flaw::NoField { field, found, names }) => {
+                // The others' names follow the first input's.
+                let field = field + usize::from(self.other) * format.fields[0].len();
+                let flaw = Flaw::NoField { field, found, names };
+                match format.missing {
+                    Missing::Refuse => return Err(flaw),
+                    Missing::Skip => Found::Missing(flaw),
                     // Rows are compared whatever their keys.
-                    let key = match format.by_row {
-                        true => self.key(row, copied)?,
-                        false => Some(copied.alone(alone)),
-                    };
-                    key.map_or(Found::Blank, |key| Found::Alone(key, flaw))
+                    Missing::Keep if format.by_row => {
+                        self.key(row, copied)?.map_or(Found::Blank, |key| Found::Alone(key, flaw))
+                    }
+                    Missing::Keep => Found::Alone(
+                        copied.alone([format.alone, u128::from(place).to_le_bytes()]),
+                        flaw,
+                    ),
                 }
-                Err(flaw) => return Err(flaw),
-            },
-        ))
+            }
+            Err(flaw) => return Err(flaw),
+        };
+        Ok((length, found))
     }
 
     /// The length of the record at the start of `bytes`, whether it is one, and its values, with missing ones marked.
@@ -727,60 +709,46 @@ impl Cut<'_> {
             let length = columns::find(bytes, delimiter, &self.columns, values)?;
             return Ok((length, Ok(true)));
         }
-        let end = self.format.ends().find(bytes, &mut false).unwrap_or(bytes.len());
+        let end = self.format.kind.find(bytes, &mut false).unwrap_or(bytes.len());
         let row = &bytes[..end];
-        if self.is_blank(row) {
+        if self.format.kind.is_blank(row) {
             return Ok((end, Ok(false)));
         }
-        let text = self.text(row);
-        let found = match self.format.kind {
-            Kind::Lines(_) | Kind::Csv(_) => Ok(()),
-            Kind::Tsv => {
-                columns::find_unquoted(text, b'\t', &self.columns, values);
-                Ok(())
-            }
+        let (text, mut found) = (self.format.kind.text(row), Ok(true));
+        match self.format.kind {
+            Kind::Tsv => columns::find_among(columns::between_tabs(text), &self.columns, values),
             Kind::Fields(_) => {
-                columns::find_between_blanks(text, &self.columns, values);
-                Ok(())
+                columns::find_among(columns::between_blanks(text), &self.columns, values);
             }
             Kind::Json => {
-                let Format { paths, other_paths, .. } = self.format;
-                json::find(text, if self.other { other_paths } else { paths }, values)
+                let paths = &self.format.paths[usize::from(self.other)];
+                found = json::find(text, paths, values).map(|()| true);
             }
-        };
-        Ok((end, found.map(|()| true)))
+            Kind::Lines(_) | Kind::Csv(_) => {}
+        }
+        Ok((end, found))
     }
 
     /// Whether a row to be joined has the columns of its input, or is an object.
     fn can_be_joined(&self, row: &[u8]) -> bool {
         let Some(wanted) = self.width else { return true };
-        let found = beside::width(self.format.kind, self.text(row));
+        let found = beside::width(self.format.kind, self.format.kind.text(row));
         found.is_ok_and(|found| found.is_none_or(|found| found == wanted))
     }
 
     /// Checks that all values of a row of columns are present.
     fn check_present(&self, row: &[u8], values: &[Value]) -> Result<(), Flaw> {
         let Some(field) = values.iter().position(Value::is_missing) else { return Ok(()) };
-        let mut count = 0;
-        let each = |column, _| {
-            count = column + 1;
-            Ok(())
-        };
-        let text = self.text(row);
-        match self.format.kind {
-            Kind::Csv(delimiter) => columns::each(text, delimiter, each).map(drop)?,
-            Kind::Fields(_) => count = columns::between_blanks(text).count(),
-            _ => columns::each_unquoted(text, b'\t', each)?,
-        }
+        let count = self.format.kind.each(self.format.kind.text(row), |_, _| Ok(()))?;
         let s = if count == 1 { "" } else { "s" };
         Err(Flaw::NoField { field, found: format!("{count} field{s}"), names: None })
     }
 
     /// The key of a row in which the values were found; `None` if the reader of keys finds none.
     fn key(&self, row: &[u8], copied: &mut Copied) -> Result<Option<KeyAt>, Flaw> {
-        let text = self.text(row);
+        let text = self.format.kind.text(row);
         let format = self.format;
-        if format.fields.is_empty() || format.by_row {
+        if format.fields[0].is_empty() || format.by_row {
             let normalizes = !format.normalization.is_none();
             let by_values = match format.kind {
                 Kind::Csv(_) => !format.raw && (normalizes || memchr(b'"', text).is_some()),
@@ -788,8 +756,8 @@ impl Cut<'_> {
                 _ => false,
             };
             if by_values || !self.ignored.is_empty() {
-                let key =
-                    copied.row(row, text, format.kind, format.normalization, &self.ignored)?;
+                let row = if matches!(format.kind, Kind::Csv(_)) { row } else { text };
+                let key = copied.row(row, format.kind, format.normalization, &self.ignored)?;
                 return copied.read(key, format.normalization.read);
             }
             let (start, end) = match format.kind {
@@ -800,44 +768,16 @@ impl Cut<'_> {
                 _ => (0, text.len()),
             };
             copied.values.clear();
-            copied.values.push(Value { start, end, written: Quoting::Plain });
+            copied.values.push(Value::plain(start, end));
         }
         let key = copied.key(text, format.normalization)?;
         copied.read(key, format.normalization.read)
     }
+}
 
-    /// A row without the carriage return that belongs to its end.
-    fn text<'r>(&self, row: &'r [u8]) -> &'r [u8] {
-        match self.format.kind {
-            Kind::Lines(_) => row,
-            _ => row.strip_suffix(b"\r").unwrap_or(row),
-        }
-    }
-
-    fn is_blank(&self, row: &[u8]) -> bool {
-        match self.format.kind {
-            Kind::Lines(_) => false,
-            Kind::Csv(_) | Kind::Tsv => self.text(row).is_empty(),
-            Kind::Fields(_) | Kind::Json => row.trim_ascii().is_empty(),
-        }
-    }
-
-    /// Passes on each value of a row of columns.
-    fn each_value(&self, row: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), Flaw> {
-        let (text, mut bytes) = (self.text(row), Vec::new());
-        let mut each = |value: Value| {
-            bytes.clear();
-            value.copy(text, &mut bytes)?;
-            each(&bytes);
-            Ok(())
-        };
-        match self.format.kind {
-            Kind::Csv(delimiter) => {
-                columns::each(text, delimiter, |_, value| each(value)).map(drop)
-            }
-            _ => columns::each_unquoted(text, b'\t', |_, value| each(value)),
-        }
-    }
+/// A row without the carriage return that belongs to its end.
+pub(crate) fn text(row: &[u8]) -> &[u8] {
+    split_end(row).0
 }
 
 /// A row without the carriage return that belongs to its end, and that carriage return.
@@ -865,39 +805,35 @@ impl Copied {
         if let [Value { start, end, written: Quoting::Plain }] = self.values[..]
             && normalization.is_none()
         {
-            return Ok(KeyAt::Row { start: start as u32, length: (end - start) as u32 });
+            let (start, length) = (start as u32, (end - start) as u32);
+            return Ok(KeyAt { copied: false, start, length });
         }
-        let begin = self.bytes.len();
-        if let [value] = self.values[..] {
+        let (begin, several) = (self.bytes.len(), self.values.len() > 1);
+        for value in &self.values {
+            let prefix = self.bytes.len();
+            self.bytes.extend_from_slice(if several { &[0; 4] } else { &[] });
+            let start = self.bytes.len();
             value.copy(row, &mut self.bytes)?;
-            normalization.apply(&mut self.bytes, begin);
-        } else {
-            for value in &self.values {
-                let prefix = self.bytes.len();
-                self.bytes.extend_from_slice(&[0; 4]);
-                value.copy(row, &mut self.bytes)?;
-                normalization.apply(&mut self.bytes, prefix + 4);
+            normalization.apply(&mut self.bytes, start);
+            if several {
                 // A value is no longer than its row, or a few times that if normalized.
-                let length = (self.bytes.len() - prefix - 4) as u32;
-                self.bytes[prefix..prefix + 4].copy_from_slice(&length.to_le_bytes());
+                let length = (self.bytes.len() - start) as u32;
+                self.bytes[prefix..start].copy_from_slice(&length.to_le_bytes());
             }
         }
         self.copied_from(begin)
     }
 
-    /// The key of a whole row of columns, value by value, without `ignored` columns; `text` is the row without the
-    /// carriage return of its end.
+    /// The key of a whole row of columns, value by value, without `ignored` columns.
     fn row(
         &mut self,
         row: &[u8],
-        text: &[u8],
         kind: Kind,
         normalization: Normalization,
         ignored: &[usize],
     ) -> Result<KeyAt, Flaw> {
-        let begin = self.bytes.len();
-        let bytes = &mut self.bytes;
-        let mut add = |column: usize, value: Value, delimiter: u8, quotes: bool| {
+        let (begin, bytes, delimiter) = (self.bytes.len(), &mut self.bytes, kind.delimiter());
+        kind.each(row, |column, value| {
             if column > 0 {
                 bytes.push(delimiter);
             }
@@ -907,19 +843,11 @@ impl Copied {
             let start = bytes.len();
             value.copy(row, bytes)?;
             normalization.apply(bytes, start);
-            if quotes {
+            if matches!(kind, Kind::Csv(_)) {
                 quote_if(bytes, start, [b'"', b'\n', delimiter]);
             }
             Ok(())
-        };
-        match kind {
-            Kind::Csv(delimiter) => {
-                columns::each(row, delimiter, |column, value| add(column, value, delimiter, true))?;
-            }
-            _ => columns::each_unquoted(text, b'\t', |column, value| {
-                add(column, value, b'\t', false)
-            })?,
-        }
+        })?;
         self.copied_from(begin)
     }
 
@@ -927,7 +855,7 @@ impl Copied {
     fn copied_from(&self, begin: usize) -> Result<KeyAt, Flaw> {
         let length = self.bytes.len() - begin;
         match (u32::try_from(begin), u32::try_from(length)) {
-            (Ok(start), Ok(length)) => Ok(KeyAt::Copied { start, length }),
+            (Ok(start), Ok(length)) => Ok(KeyAt { copied: true, start, length }),
             _ => Err(Flaw::GiantKey(length as u64)),
         }
     }
@@ -935,28 +863,28 @@ impl Copied {
     /// Replaces a key just copied by the key that `read` finds in it, if there is such a function.
     fn read(&mut self, key: KeyAt, read: Option<ReadKey>) -> Result<Option<KeyAt>, Flaw> {
         let Some(read) = read else { return Ok(Some(key)) };
-        let KeyAt::Copied { start, .. } = key else {
-            unreachable!("keys that are normalized are copied")
-        };
-        let text = self.bytes.split_off(start as usize);
+        assert!(key.copied, "keys that are normalized are copied");
+        let text = self.bytes.split_off(key.start as usize);
         let read = read(&text, &mut self.bytes).map_err(Flaw::NoKey)?;
-        let length = (self.bytes.len() - start as usize) as u32;
-        Ok(read.then_some(KeyAt::Copied { start, length }))
+        let length = (self.bytes.len() - key.start as usize) as u32;
+        Ok(read.then_some(KeyAt { length, ..key }))
     }
 
     /// A unique key.
     fn alone(&mut self, key: [[u8; 16]; 2]) -> KeyAt {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(key.as_flattened());
-        KeyAt::Copied { start, length: 32 }
+        KeyAt { copied: true, start, length: 32 }
     }
 
     /// Appends a key of `other`; returns its location here.
     pub(crate) fn keep(&mut self, key: KeyAt, other: &Self) -> KeyAt {
-        let KeyAt::Copied { start, length } = key else { return key };
-        let begin = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(&other.bytes[start as usize..][..length as usize]);
-        KeyAt::Copied { start: begin, length }
+        if !key.copied {
+            return key;
+        }
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(key.of(&other.bytes));
+        KeyAt { start, ..key }
     }
 
     /// Forgets all keys; keeps at most `most` bytes of memory.
@@ -975,7 +903,11 @@ pub(crate) fn empty(buffer: &mut Vec<u8>, most: usize) {
 
 impl Value {
     /// Stands for a missing value.
-    const MISSING: Self = Self { start: usize::MAX, end: 0, written: Quoting::Plain };
+    const MISSING: Self = Self::plain(usize::MAX, 0);
+
+    pub(crate) const fn plain(start: usize, end: usize) -> Self {
+        Self { start, end, written: Quoting::Plain }
+    }
 
     fn is_missing(&self) -> bool {
         self.start == usize::MAX

@@ -1,7 +1,7 @@
 //! Which differences between keys to ignore.
 
 use std::error::Error;
-use std::fmt;
+use std::num::IntErrorKind as Kind;
 
 use caseless::Caseless;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
@@ -48,6 +48,12 @@ const STEPS: [&str; 7] = ["crlf", "trim", "url", "email", "number", "nfc", "igno
 pub(super) const GROWTH: u64 = 9;
 
 impl Normalization {
+    /// Whether each of the [`STEPS`] is done.
+    fn steps_mut(&mut self) -> [&mut bool; STEPS.len()] {
+        let Self { crlf, trim, url, email, number, nfc, ignore_case, read: _ } = self;
+        [crlf, trim, url, email, number, nfc, ignore_case]
+    }
+
     /// Returns whether keys are compared unchanged.
     pub fn is_none(self) -> bool {
         let Self { crlf, trim, url, email, number, nfc, ignore_case, read } = self;
@@ -55,17 +61,15 @@ impl Normalization {
     }
 
     /// Returns the names of its steps, in order. Part of the format of filters and indexes.
-    pub fn steps(self) -> impl Iterator<Item = &'static str> {
-        let Self { crlf, trim, url, email, number, nfc, ignore_case, read: _ } = self;
-        let steps = [crlf, trim, url, email, number, nfc, ignore_case];
-        steps.into_iter().zip(STEPS).filter(|(done, _)| *done).map(|(_, name)| name)
+    pub fn steps(mut self) -> impl Iterator<Item = &'static str> {
+        let done = self.steps_mut().map(|done| *done);
+        STEPS.into_iter().zip(done).filter(|(_, done)| *done).map(|(name, _)| name)
     }
 
     /// Returns the steps with these names; `None` if one is unknown.
     pub fn of_steps<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut all = Self::default();
-        let Self { crlf, trim, url, email, number, nfc, ignore_case, read: _ } = &mut all;
-        let steps = [crlf, trim, url, email, number, nfc, ignore_case];
+        let steps = all.steps_mut();
         for name in names {
             *steps[STEPS.iter().position(|step| *step == name)?] = true;
         }
@@ -83,36 +87,31 @@ impl Normalization {
             bytes.truncate(start + key.trim_ascii_end().len().max(blanks));
             bytes.drain(start..start + blanks);
         }
-        if self.url
-            && let Some(url) = url(&bytes[start..])
-        {
-            bytes.truncate(start);
-            bytes.extend_from_slice(url.as_bytes());
-        }
-        if self.email
-            && let Some((at, domain)) = domain(&bytes[start..])
-        {
-            bytes.truncate(start + at);
-            bytes.extend_from_slice(domain.as_bytes());
-        }
-        if self.number
-            && let Some(number) = Number::read(&bytes[start..])
-        {
-            let text = number.to_string();
-            bytes.truncate(start);
-            bytes.extend_from_slice(text.as_bytes());
-        }
+        let mut replace = |step: bool, with: fn(&[u8]) -> Option<(usize, String)>| {
+            if step && let Some((at, text)) = with(&bytes[start..]) {
+                bytes.truncate(start + at);
+                bytes.extend_from_slice(text.as_bytes());
+            }
+        };
+        replace(self.url, url);
+        replace(self.email, domain);
+        replace(self.number, number);
         if self.nfc && !bytes[start..].is_ascii() {
             each_text(bytes, start, |text, put| text.nfc().for_each(put));
         }
         if self.ignore_case {
-            fold(bytes, start);
+            match bytes[start..].is_ascii() {
+                true => bytes[start..].make_ascii_lowercase(),
+                false => each_text(bytes, start, |text, put| {
+                    text.chars().default_case_fold().for_each(put);
+                }),
+            }
         }
     }
 }
 
-/// A normalized URL.
-fn url(text: &[u8]) -> Option<String> {
+/// A normalized URL, which replaces all of a text.
+fn url(text: &[u8]) -> Option<(usize, String)> {
     /// The maximum bytes of a host: a name has 255, or a few times as many in other notations. Reading one takes up to
     /// 32 bytes of memory per byte, for its letters and labels.
     const MOST: usize = 1 << 16;
@@ -122,7 +121,7 @@ fn url(text: &[u8]) -> Option<String> {
     }
     let mut url = Url::parse(text).ok()?;
     url.set_fragment(None);
-    Some(url.into())
+    Some((0, url.into()))
 }
 
 /// The part of a text that is the host, if it is a URL whose host is a name.
@@ -168,79 +167,51 @@ fn is_local_part(text: &str) -> bool {
     quoted || !text.is_empty() && text.chars().all(atom)
 }
 
-/// A number by RFC 8259, section 6. Written as its significant digits, and its power of ten if that is not 0: `15e-1`.
-#[derive(Debug, PartialEq, Eq)]
-struct Number {
-    negative: bool,
-    /// Without zeros at either end.
-    digits: Vec<u8>,
-    exponent: i64,
-}
-
-impl Number {
-    fn read(text: &[u8]) -> Option<Self> {
-        /// Digits of an exponent that an i64 holds, with the digits of a text added.
-        const MOST: usize = 18;
-        let (negative, rest) = match text {
-            [b'-', rest @ ..] => (true, rest),
-            rest => (false, rest),
-        };
-        let (whole, rest) = digits(rest);
-        if whole.is_empty() || whole.len() > 1 && whole[0] == b'0' {
-            return None;
-        }
-        let (fraction, rest) = match rest {
-            [b'.', rest @ ..] => Some(digits(rest)).filter(|(digits, _)| !digits.is_empty())?,
-            rest => (&[][..], rest),
-        };
-        let (down, power) = match rest {
-            [] => (false, &b"0"[..]),
-            [b'e' | b'E', b'-', rest @ ..] => (true, rest),
-            [b'e' | b'E', b'+', rest @ ..] | [b'e' | b'E', rest @ ..] => (false, rest),
-            _ => return None,
-        };
-        let (power, rest) = digits(power);
-        if power.is_empty() || !rest.is_empty() {
-            return None;
-        }
-        let zeros = |digits: &[u8]| digits.iter().take_while(|digit| **digit == b'0').count();
-        let mut digits = [whole, fraction].concat();
-        let behind = digits.iter().rev().take_while(|digit| **digit == b'0').count();
-        digits.truncate(digits.len() - behind);
-        digits.drain(..zeros(&digits));
-        if digits.is_empty() {
-            return Some(Self { negative: false, digits: vec![b'0'], exponent: 0 });
-        }
-        let power = &power[zeros(power)..];
-        if power.len() > MOST {
-            return None;
-        }
-        let power = power.iter().fold(0, |power, digit| power * 10 + i64::from(digit - b'0'));
-        let power = if down { -power } else { power };
-        Some(Self { negative, digits, exponent: power - fraction.len() as i64 + behind as i64 })
+/// A number by RFC 8259, section 6, which replaces all of a text: its significant digits, and its power of ten if that
+/// is not 0, as in `15e-1`.
+fn number(text: &[u8]) -> Option<(usize, String)> {
+    /// The largest power that is read: an i64 holds it with the digits of a text added.
+    const MOST: u64 = 10u64.pow(18) - 1;
+    let (sign, rest) = match text {
+        [b'-', rest @ ..] => ("-", rest),
+        rest => ("", rest),
+    };
+    let (whole, rest) = digits(rest);
+    if whole.is_empty() || whole.len() > 1 && whole[0] == b'0' {
+        return None;
     }
-}
-
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.negative { "-" } else { "" };
-        write!(f, "{sign}{}", String::from_utf8_lossy(&self.digits))?;
-        if self.exponent == 0 { Ok(()) } else { write!(f, "e{}", self.exponent) }
+    let (fraction, rest) = match rest {
+        [b'.', rest @ ..] => Some(digits(rest)).filter(|(digits, _)| !digits.is_empty())?,
+        rest => (&[][..], rest),
+    };
+    let power = match rest {
+        [] => Ok(0),
+        [b'e' | b'E', power @ ..] => str::from_utf8(power).ok()?.parse::<i64>(),
+        _ => return None,
+    };
+    let power = match power {
+        Ok(power) => Some(power).filter(|power| power.unsigned_abs() <= MOST),
+        Err(error) if matches!(error.kind(), Kind::PosOverflow | Kind::NegOverflow) => None,
+        Err(_) => return None,
+    };
+    let mut digits = [whole, fraction].concat();
+    let zeros = |digit: &&u8| **digit == b'0';
+    let behind = digits.iter().rev().take_while(zeros).count();
+    digits.truncate(digits.len() - behind);
+    digits.drain(..digits.iter().take_while(zeros).count());
+    if digits.is_empty() {
+        return Some((0, "0".to_owned()));
     }
+    let exponent = match power? - fraction.len() as i64 + behind as i64 {
+        0 => String::new(),
+        exponent => format!("e{exponent}"),
+    };
+    Some((0, format!("{sign}{}{exponent}", String::from_utf8_lossy(&digits))))
 }
 
 /// The decimal digits at the start of a text, and the rest.
 fn digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count())
-}
-
-fn fold(bytes: &mut Vec<u8>, start: usize) {
-    let key = &mut bytes[start..];
-    if key.is_ascii() {
-        key.make_ascii_lowercase();
-        return;
-    }
-    each_text(bytes, start, |text, put| text.chars().default_case_fold().for_each(put));
 }
 
 /// Replaces the text in the key that starts at `start`; bytes that are not UTF-8 stay.

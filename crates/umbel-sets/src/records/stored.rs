@@ -11,43 +11,29 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) row: &'a [u8],
-    key: Key<'a>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Key<'a> {
-    /// All of the row.
-    Row,
-    /// A part of it.
-    Within {
-        start: u32,
-        length: u32,
-    },
-    Apart(&'a [u8]),
+    /// A part of the row, or bytes elsewhere.
+    key: &'a [u8],
 }
 
 impl<'a> Record<'a> {
     /// A line, its own key.
-    pub(crate) fn line(line: &'a [u8]) -> Self {
-        Self { row: line, key: Key::Row }
+    pub(crate) fn line(row: &'a [u8]) -> Self {
+        Self { row, key: row }
     }
 
-    /// A row with a part of it as its key.
-    pub(crate) fn within(row: &'a [u8], start: u32, length: u32) -> Self {
-        Self { row, key: Key::Within { start, length } }
-    }
-
-    /// A row whose key is elsewhere.
-    pub(crate) fn apart(row: &'a [u8], key: &'a [u8]) -> Self {
-        Self { row, key: Key::Apart(key) }
+    /// A row with its key, which may be a part of it.
+    pub(crate) fn keyed(row: &'a [u8], key: &'a [u8]) -> Self {
+        Self { row, key }
     }
 
     pub(crate) fn key(&self) -> &'a [u8] {
-        match self.key {
-            Key::Row => self.row,
-            Key::Within { start, length } => &self.row[start as usize..][..length as usize],
-            Key::Apart(key) => key,
-        }
+        self.key
+    }
+
+    /// Where the key starts in the row, if it is a part of it.
+    fn key_start(&self) -> Option<usize> {
+        let start = self.key.as_ptr().addr().checked_sub(self.row.as_ptr().addr())?;
+        (start + self.key.len() <= self.row.len()).then_some(start)
     }
 }
 
@@ -78,23 +64,19 @@ impl Layout {
 
     /// The header; [`header_size`](Self::header_size) bytes of it count.
     pub(crate) fn header(self, record: &Record<'_>) -> [u8; MOST_HEADER] {
-        let length = record.row.len() as u32;
-        let (start, key) = match record.key {
-            Key::Row => (0, length),
-            Key::Within { start, length } => (start, length),
-            Key::Apart(key) => (length, key.len() as u32),
-        };
+        let length = record.row.len();
+        let words = [length, record.key_start().unwrap_or(length), record.key.len()];
         let mut header = [0; MOST_HEADER];
-        for (bytes, word) in header.chunks_exact_mut(4).zip([length, start, key]) {
-            bytes.copy_from_slice(&word.to_le_bytes());
+        for (bytes, word) in header.chunks_exact_mut(4).zip(words) {
+            bytes.copy_from_slice(&(word as u32).to_le_bytes());
         }
         header
     }
 
     /// What follows the row.
     pub(crate) fn tail<'a>(self, record: &Record<'a>) -> &'a [u8] {
-        match (self, record.key) {
-            (Self::Keyed, Key::Apart(key)) => key,
+        match self {
+            Self::Keyed if record.key_start().is_none() => record.key,
             _ => &[],
         }
     }
@@ -112,17 +94,11 @@ impl Layout {
     pub(crate) fn read(self, bytes: &[u8]) -> Record<'_> {
         let body = &bytes[self.header_size()..];
         let row = &body[..word(bytes, 0)];
-        match self {
-            Self::Lines => Record::line(row),
-            Self::Keyed => {
-                let (start, length) = (word(bytes, 4), word(bytes, 8));
-                if start + length <= row.len() {
-                    Record::within(row, start as u32, length as u32)
-                } else {
-                    Record::apart(row, &body[start..start + length])
-                }
-            }
-        }
+        let key = match self {
+            Self::Lines => row,
+            Self::Keyed => &body[word(bytes, 4)..][..word(bytes, 8)],
+        };
+        Record { row, key }
     }
 }
 

@@ -13,9 +13,10 @@ use umbel::KeyHasher;
 
 use super::*;
 use crate::budget::Budget;
+use crate::input::Spool;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::testing::{Drip, budget, long};
-use crate::{Input, Options, SetOperation, Spool};
+use crate::{Input, Options, Report, SetOperation};
 
 /// A record as it was seen: offset, row, key.
 type Seen = (u64, Vec<u8>, Vec<u8>);
@@ -67,7 +68,7 @@ fn workplace(records: Records) -> (TempDir, Options) {
 
 fn input(dir: &Path, bytes: &[u8]) -> [Input; 1] {
     let options = options(dir, Records::Lines);
-    [Spool::new(&options).unwrap().add("input", &mut &*bytes).unwrap()]
+    [Spool::new(&options).add("input", &mut &*bytes).unwrap()]
 }
 
 /// What a scan reads from `bytes`, in chunks by threads or as a stream, with the header.
@@ -80,12 +81,16 @@ fn see(
     let (dir, options) = workplace(records.clone());
     let scanner = Scanner::within(budget, &options, KeyHasher::default())?;
     let collect = Collect::default();
-    let tally = match drip {
-        None => scanner.scan(&input(dir.path(), bytes), budget.rest, &collect)?[0],
-        Some(size) => scanner.stream("input", &mut Drip(bytes, size), budget.rest, &collect)?,
-    };
+    let mut report = Report::default();
+    match drip {
+        None => scanner.read(&input(dir.path(), bytes), budget.rest, &collect, &mut report)?,
+        Some(size) => {
+            let source = ("input", &mut Drip(bytes, size) as _);
+            scanner.read_stream(source, budget.rest, &collect, &mut report)?;
+        }
+    }
     let seen = collect.seen.into_inner().unwrap();
-    assert_eq!(tally.lines, seen.len() as u64);
+    assert_eq!(report.lines, seen.len() as u64);
     assert_eq!(options.progress.done(), bytes.len() as u64);
     Ok((collect.header.into_inner().unwrap(), seen))
 }

@@ -5,7 +5,7 @@ use umbel::KeyHash;
 use super::turns::{Halt, Turn};
 use super::{Lines, Scanner, Span, Tally, Work};
 use crate::line_ends::LineEnds;
-use crate::records::{Copied, Cut, Flaw, Found, KeyAt};
+use crate::records::{Copied, Flaw, Found, Head, KeyAt};
 
 /// Lines found and hashed together, with little memory and with more: enough that even if only a tenth are looked up,
 /// their cache misses overlap; few enough to stay in the second-level cache. With 256, `common` takes 2 % longer.
@@ -67,14 +67,14 @@ impl<'a> Batch<'a> {
         &mut self,
         bytes: &[u8],
         origin: Origin<'_>,
-        cut: &Cut<'_>,
+        head: &Head<'_>,
         work: &mut dyn Work,
-        turn: &dyn Turn,
+        turn: &Turn<'_>,
     ) -> Result<(), Halt> {
         if !self.scanner.format.is_lines() {
-            return self.records(bytes, origin, cut, work, turn);
+            return self.records(bytes, origin, head, work, turn);
         }
-        let separator = self.scanner.format.ends().byte();
+        let separator = self.scanner.format.kind.end();
         let mut start = 0;
         for end in LineEnds::new(separator, bytes) {
             self.spans.push(Span { start, length: (end - start) as u32 });
@@ -95,15 +95,15 @@ impl<'a> Batch<'a> {
         &mut self,
         bytes: &[u8],
         origin: Origin<'_>,
-        cut: &Cut<'_>,
+        head: &Head<'_>,
         work: &mut dyn Work,
-        turn: &dyn Turn,
+        turn: &Turn<'_>,
     ) -> Result<(), Halt> {
         let half = (self.scanner.chunk / 2).max(1);
         let mut start = 0;
         while start < bytes.len() {
             let place = origin.place + origin.offset + start as u64;
-            let length = match cut.next(&bytes[start..], place, &mut self.copied) {
+            let length = match head.next(&bytes[start..], place, &mut self.copied) {
                 Ok((length, found)) => {
                     let key = match found {
                         Found::Key(key) => Some(key),
@@ -165,7 +165,7 @@ impl<'a> Batch<'a> {
         bytes: &[u8],
         origin: Origin<'_>,
         work: &mut dyn Work,
-        turn: &dyn Turn,
+        turn: &Turn<'_>,
     ) -> Result<(), Halt> {
         let Scanner { hasher, chunk, kept, .. } = self.scanner;
         let (spans, hashes) = (&self.spans, &mut self.hashes);
@@ -214,7 +214,7 @@ impl<'a> Batch<'a> {
         bytes: &[u8],
         origin: Origin<'_>,
         work: &mut dyn Work,
-        turn: &dyn Turn,
+        turn: &Turn<'_>,
         last: bool,
     ) -> Result<(), Halt> {
         if !self.kept.is_empty() || work.carries() {

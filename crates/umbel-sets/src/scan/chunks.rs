@@ -1,14 +1,15 @@
 //! The inputs of a scan, laid end to end and cut into chunks.
 
+use std::iter;
 use std::ops::Range;
 
 use crate::input::Input;
 use crate::places::Places;
 
 pub(super) struct Chunks<'a> {
-    inputs: &'a [Input],
+    pub(super) inputs: &'a [Input],
     range: Range<usize>,
-    places: Places,
+    pub(super) places: Places,
     /// The first chunk of each input of the range; one more for the end.
     firsts: Vec<u64>,
     /// Bytes of a chunk.
@@ -20,8 +21,6 @@ pub(super) struct Chunks<'a> {
 pub(super) struct Chunk {
     /// The index of the input among all.
     pub(super) input: usize,
-    /// Whether it is the first one of the input.
-    pub(super) first: bool,
     /// Its start and end in the input.
     pub(super) start: u64,
     pub(super) end: u64,
@@ -29,12 +28,12 @@ pub(super) struct Chunk {
 
 impl<'a> Chunks<'a> {
     pub(super) fn new(inputs: &'a [Input], range: Range<usize>, size: u64) -> Self {
-        let mut firsts = vec![0];
         let mut chunks = 0;
-        for input in &inputs[range.clone()] {
+        let next = |input: &Input| {
             chunks += input.length().div_ceil(size);
-            firsts.push(chunks);
-        }
+            chunks
+        };
+        let firsts = iter::once(0).chain(inputs[range.clone()].iter().map(next)).collect();
         Self { inputs, range, places: Places::new(inputs), firsts, size }
     }
 
@@ -49,20 +48,11 @@ impl<'a> Chunks<'a> {
         let input = self.range.start + at;
         let start = (number - self.firsts[at]) * self.size;
         let end = (start + self.size).min(self.inputs[input].length());
-        Chunk { input, first: start == 0, start, end }
+        Chunk { input, start, end }
     }
 
     /// The first chunk of the `count` inputs up to `last`.
     pub(super) fn first_of(&self, last: usize, count: usize) -> u64 {
         self.firsts[(last + 1 - self.range.start).saturating_sub(count)]
-    }
-
-    pub(super) fn input(&self, number: usize) -> &'a Input {
-        &self.inputs[number]
-    }
-
-    /// The place of an input's first byte among all inputs.
-    pub(super) fn place(&self, input: usize) -> u64 {
-        self.places.start(input)
     }
 }

@@ -8,7 +8,7 @@ use super::Scanner;
 use crate::Error;
 use crate::error::Place;
 use crate::line_counter::mark;
-use crate::records::Ends;
+use crate::records::Kind;
 
 impl Scanner<'_> {
     /// Checks that there is room for a buffer of `longer` bytes for the last record in it, which continues in
@@ -25,7 +25,7 @@ impl Scanner<'_> {
         let headless = offset == 0;
         let records = if headless { first + mark(&buffer[first..]) } else { first };
         let mut quoted = false;
-        let last = self.format.ends().find_last(&buffer[records..], &mut quoted);
+        let last = self.format.kind.find_last(&buffer[records..], &mut quoted);
         let start = last.map_or(records, |at| records + at + 1);
         let (bytes, offset) = (&buffer[start..], offset + (start - first) as u64);
         let check = |goes_on| {
@@ -38,15 +38,20 @@ impl Scanner<'_> {
         if fits && longer - start <= u32::MAX as usize {
             return Ok(());
         }
-        let (rest, ended) = skip_line(source, self.format.ends(), &mut quoted);
+        let (rest, ended) = skip_line(source, self.format.kind, &mut quoted);
         check(ended || !quoted)?;
         let length = bytes.len() as u64 + rest;
         let at = Place::new(name, offset);
         if length > u64::from(u32::MAX) {
             return Err(Error::GiantLine { at, length });
         }
+        Err(self.long_line(at, length, weight, room))
+    }
+
+    /// The error for a line that would take `weight` bytes of memory per byte, where there is `room`.
+    pub(super) fn long_line(&self, at: Place, length: u64, weight: u64, room: u64) -> Error {
         let (cap, least) = (self.budget.cap, self.budget.cap_for_line(weight * length, room));
-        Err(Error::LongLine { at, length, cap, least })
+        Error::LongLine { at, length, cap, least }
     }
 }
 
@@ -66,11 +71,11 @@ pub(super) fn grown(length: usize) -> usize {
 }
 
 /// Reads up to the end of the line; returns the bytes before it, and whether it was found.
-pub(crate) fn skip_line(source: &mut dyn Read, ends: Ends, quoted: &mut bool) -> (u64, bool) {
+pub(crate) fn skip_line(source: &mut dyn Read, kind: Kind, quoted: &mut bool) -> (u64, bool) {
     let mut piece = PageBuffer::new(1 << 16);
     let mut length = 0;
     while let Ok(read @ 1..) = source.read(&mut piece) {
-        match ends.find(&piece[..read], quoted) {
+        match kind.find(&piece[..read], quoted) {
             Some(at) => return (length + at as u64, true),
             None => length += read as u64,
         }

@@ -34,7 +34,7 @@ use crate::hash::LineHasher;
 use crate::input::{Input, Reader, lengths, read_error};
 use crate::line_counter::LineCounter;
 use crate::records::{
-    Beside, Copied, Ends, Flaw, Format, Found, Head, KeyAt, Kind, Layout, Record, Start,
+    Beside, Copied, Flaw, Format, Found, Head, KeyAt, Kind, Layout, Record, Start,
 };
 use crate::report::{Progress, Report};
 use crate::{Error, Options};
@@ -42,7 +42,7 @@ use batch::{Batch, Origin};
 use chunks::Chunks;
 pub(crate) use long::skip_line;
 use long::{Loaded, grown};
-use turns::{Alone, Halt, StopOnDrop, Turns};
+use turns::{Halt, StopOnDrop, Turn, Turns};
 use umbel_io::{PageBuffer, on_each};
 use visit::Work;
 pub(crate) use visit::{Each, Nothing, Visit, Visitor};
@@ -178,36 +178,29 @@ const ROW: &str = "a row";
 
 /// The keys of rows under one header.
 pub(crate) struct RowKeys<'f> {
-    format: &'f Format,
     head: Head<'f>,
     copied: Copied,
 }
 
 impl RowKeys<'_> {
-    /// Bytes that sort rows by their keys, one field after the other; `None` for a row without a key. With several
+    /// Bytes that sort rows by their keys, one field after the other; none for a row without a key. With several
     /// fields, they are put into `text`.
     pub(crate) fn sort_key<'r>(
         &'r mut self,
         row: &'r [u8],
         text: &'r mut Vec<u8>,
     ) -> Result<&'r [u8], Error> {
-        let format = self.format;
-        let key = self.key(row)?.unwrap_or_default();
-        if key.is_empty() || !format.has_lengths() {
-            return Ok(key);
-        }
-        text.clear();
-        format.sortable(key, text);
-        Ok(text)
+        let format = self.head.format;
+        Ok(format.sort_key(self.key(row)?.unwrap_or_default(), text))
     }
 
     /// The key of a row; `None` for a row without one.
     pub(crate) fn key<'r>(&'r mut self, row: &'r [u8]) -> Result<Option<&'r [u8]>, Error> {
         self.copied.bytes.clear();
-        match self.head.cut.next(row, 0, &mut self.copied) {
+        match self.head.next(row, 0, &mut self.copied) {
             Ok((_, Found::Key(key))) => Ok(Some(key.record(row, &self.copied.bytes).key())),
             Ok(_) => Ok(None),
-            Err(flaw) => Err(self.format.error(flaw, ROW, 0)),
+            Err(flaw) => Err(self.head.format.error(flaw, ROW, 0)),
         }
     }
 }
@@ -216,7 +209,7 @@ impl RowKeys<'_> {
 pub(crate) struct Scanner<'a> {
     pub(crate) budget: Budget,
     pub(crate) hasher: LineHasher,
-    format: Format,
+    pub(crate) format: Format,
     /// Bytes of input that a worker reads at a time.
     chunk: usize,
     /// Lines that a worker hands on together.
@@ -258,43 +251,30 @@ impl<'a> Scanner<'a> {
         self
     }
 
-    /// Where records end.
-    pub(crate) fn ends(&self) -> Ends {
-        self.format.ends()
-    }
-
     /// How records are stored.
     pub(crate) fn layout(&self) -> Layout {
-        self.format.layout()
+        if self.format.is_lines() { Layout::Lines } else { Layout::Keyed }
     }
 
     /// Checks that all inputs have the key's fields.
     pub(crate) fn check_headers(&self, inputs: &[Input]) -> Result<(), Error> {
-        self.header_among(inputs, true).map(drop)
+        self.headers(inputs).try_for_each(|header| header.map(drop))
     }
 
     /// Returns the header of the first input that has one. It may be as long as a long line, so it is not kept during a
     /// pass.
     pub(crate) fn header(&self, inputs: &[Input]) -> Result<Option<Vec<u8>>, Error> {
-        self.header_among(inputs, false)
+        self.headers(inputs).find_map(Result::transpose).transpose()
     }
 
-    fn header_among(&self, inputs: &[Input], all: bool) -> Result<Option<Vec<u8>>, Error> {
-        let mut first = None;
+    /// The header of each input, if the format has them.
+    fn headers(&self, inputs: &[Input]) -> impl Iterator<Item = Result<Option<Vec<u8>>, Error>> {
+        let read = |input: &Input| {
+            let (head, bytes) = self.head(&input.open()?)?;
+            Ok(head.row.map(|row| bytes[row].to_vec()))
+        };
         let inputs = if self.format.header { inputs } else { &[] };
-        for input in inputs {
-            let keep = &mut |row: &[u8]| {
-                if !all {
-                    first = Some(row.to_vec());
-                }
-            };
-            let head = self.head(&input.open()?, keep);
-            head.map_err(|error| self.located(error, inputs))?;
-            if first.is_some() {
-                break;
-            }
-        }
-        Ok(first)
+        inputs.iter().map(move |input| read(input).map_err(|error| self.located(error, inputs)))
     }
 
     /// Once all inputs were read, refuses them if records lacked their key and none had one: otherwise a misspelled
@@ -305,7 +285,7 @@ impl<'a> Scanner<'a> {
         tallies: &[Option<Tally>],
     ) -> Result<(), Error> {
         for other in [false, true] {
-            let of = |input: &Input| input.is_of_others() == other;
+            let of = |input: &Input| input.other == other;
             let mut some = inputs.iter().zip(tallies).filter(|(input, _)| of(input));
             let all = some.try_fold(Tally::default(), |mut all, (_, tally)| {
                 all.add((*tally)?);
@@ -321,7 +301,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// For the keys of rows under this header, in an input that may be one of the [others](Input::of_others).
+    /// For the keys of rows under this header, in an input that may name them by [`Options::others`].
     pub(crate) fn row_keys(
         &self,
         header: Option<&[u8]>,
@@ -329,43 +309,36 @@ impl<'a> Scanner<'a> {
     ) -> Result<RowKeys<'_>, Error> {
         let head = self.format.head(ROW, header.unwrap_or_default(), true, other)?;
         let head = head.expect("all of it is there");
-        Ok(RowKeys { format: &self.format, head, copied: Copied::default() })
+        Ok(RowKeys { head, copied: Copied::default() })
     }
 
     /// How rows of the two `inputs` become one.
     pub(crate) fn beside(&self, inputs: &[Input], prefix: Option<&str>) -> Result<Beside, Error> {
-        let start = |input: &Input| -> Result<_, Error> {
-            let (reader, mut row) = (input.open()?, None);
-            let head = self.head(&reader, &mut |header| row = Some(header.to_vec()))?;
-            if head.row.is_none() && matches!(self.format.kind, Kind::Csv(_) | Kind::Tsv) {
-                row = self.first_row(&reader, &head)?;
-            } else if let Some(header) = &row {
-                self.check_names(input.name(), header.len() as u64)?;
-            }
-            Ok((head, row))
-        };
-        let [(left, left_row), (right, right_row)] = [start(&inputs[0])?, start(&inputs[1])?];
-        let left = Start { name: inputs[0].name(), head: left, row: left_row };
-        let right = Start { name: inputs[1].name(), head: right, row: right_row };
-        Beside::new(&self.format, [left, right], prefix)
-    }
-
-    /// Checks that there is room for the names in a header of this length, which may have one per 2 bytes: they are
-    /// copied into a set, which has its own overhead.
-    fn check_names(&self, name: &str, length: u64) -> Result<(), Error> {
+        /// The names in a header, one per 2 bytes, are copied into a set, which has its own overhead.
         const WEIGHT: u64 = 64;
-        let (cap, room) = (self.budget.cap, self.budget.long_line());
-        if WEIGHT.saturating_mul(length) <= room {
-            return Ok(());
-        }
-        let least = self.budget.cap_for_line(WEIGHT * length, room);
-        Err(Error::LongLine { at: Place::new(name, 0), length, cap, least })
+        let room = self.budget.long_line();
+        let start = |input: usize| -> Result<_, Error> {
+            let (name, reader) = (inputs[input].name(), inputs[input].open()?);
+            let (head, bytes) = self.head(&reader)?;
+            let mut row = head.row.clone().map(|row| bytes[row].to_vec());
+            drop(bytes);
+            if let Some(header) = &row {
+                let length = header.len() as u64;
+                if WEIGHT.saturating_mul(length) > room {
+                    return Err(self.long_line(Place::new(name, 0), length, WEIGHT, room));
+                }
+            } else if matches!(self.format.kind, Kind::Csv(_) | Kind::Tsv) {
+                row = self.first_row(&reader, &head)?;
+            }
+            Ok(Start { name, head, row })
+        };
+        Beside::new(&self.format, [start(0)?, start(1)?], prefix)
     }
 
     /// The first record that is not left out, if any; one with a flaw is refused later, when it is read in its turn.
     fn first_row(&self, reader: &Reader<'_>, head: &Head<'_>) -> Result<Option<Vec<u8>>, Error> {
         let (mut from, mut copied) = (head.start as u64, Copied::default());
-        let (input, ends) = (reader.input(), self.format.ends());
+        let (input, kind) = (reader.input(), self.format.kind);
         // As for any other row of a join.
         let room = self.budget.long_line() + self.budget.table(0) / 2;
         let mut bytes = PageBuffer::default();
@@ -377,13 +350,13 @@ impl<'a> Scanner<'a> {
             let mut begin = 0;
             while begin < bytes.len() {
                 let rest = &bytes[begin..];
-                let end = match ends.find(rest, &mut false) {
+                let end = match kind.find(rest, &mut false) {
                     Some(end) => end,
                     None if bytes.len() as u64 == left => rest.len(),
                     None => break,
                 };
                 copied.bytes.clear();
-                match head.cut.next(&rest[..end], from + begin as u64, &mut copied) {
+                match head.next(&rest[..end], from + begin as u64, &mut copied) {
                     Ok((_, Found::Blank | Found::Missing(_) | Found::Bad)) => {}
                     Ok((_, Found::Key(_) | Found::Alone(..))) | Err(_) => {
                         return Ok(Some(rest[..end].to_vec()));
@@ -416,7 +389,7 @@ impl<'a> Scanner<'a> {
         {
             let counted = input
                 .open()
-                .and_then(|reader| reader.count_lines(place.offset, self.format.ends().byte()));
+                .and_then(|reader| reader.count_lines(place.offset, self.format.kind.end()));
             place.line = counted.ok().map(|counter| counter.place());
         }
         error
@@ -432,20 +405,6 @@ impl<'a> Scanner<'a> {
     ) -> Result<(), Error> {
         self.progress.expect(lengths(inputs));
         report.passed(inputs, &self.scan(inputs, spare, visit)?);
-        Ok(())
-    }
-
-    /// Like [`read`](Self::read), from a [`stream`](Self::stream).
-    pub(crate) fn read_stream(
-        &self,
-        (name, source): (&str, &mut dyn Read),
-        spare: u64,
-        visit: &dyn Visitor,
-        report: &mut Report,
-    ) -> Result<(), Error> {
-        let before = self.progress.done();
-        let tally = self.stream(name, source, spare, visit)?;
-        report.streamed(&tally, self.progress.done() - before);
         Ok(())
     }
 
@@ -494,57 +453,51 @@ impl<'a> Scanner<'a> {
         let chunks = Chunks::new(inputs, range.clone(), self.chunk as u64);
         let next = AtomicU64::new(0);
         let turns = Turns::default();
-        let run = || -> Result<Vec<(usize, Tally)>, Halt> {
+        let tallies = Mutex::new(vec![Tally::default(); range.len()]);
+        let run = || -> Result<(), Halt> {
             let stop = StopOnDrop(&turns);
-            let mut worker = Worker::new(self, &chunks, &turns, spare);
-            let mut work = visit.work();
+            let mut worker = Worker::new(self, &chunks, &turns, visit, spare);
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= chunks.count() {
                     break;
                 }
-                worker.chunk(number, visit, &mut *work)?;
+                let (input, tally) = worker.chunk(number)?;
+                tallies.lock().expect("no worker panics")[input - range.start].add(tally);
                 turns.done(number);
             }
-            work.finish()?;
+            worker.work.finish()?;
             std::mem::forget(stop);
-            Ok(worker.finish())
+            Ok(())
         };
         let workers = (self.budget.threads as u64).min(chunks.count()).max(1);
-        let mut tallies = vec![Tally::default(); range.len()];
-        for result in on_each(workers as usize, run) {
-            match result {
-                Ok(parts) => {
-                    for (input, part) in parts {
-                        tallies[input - range.start].add(part);
-                    }
-                }
-                Err(Halt::Failed(error)) => return Err(self.located(error, &inputs[range])),
-                // Stopped by another worker's error, which is among the results.
-                Err(Halt::Stopped) => {}
-            }
+        let failed = on_each(workers as usize, run).into_iter().filter_map(Result::err);
+        match failed.flatten().next() {
+            Some(error) => Err(self.located(error, &inputs[range])),
+            None => Ok(tallies.into_inner().expect("no worker panics")),
         }
-        Ok(tallies)
     }
 
-    /// Passes every line of `source` to `visit`, on this thread, as soon as it arrives.
-    pub(crate) fn stream(
+    /// Like [`read`](Self::read), for every line of `source`, on this thread, as soon as it arrives.
+    pub(crate) fn read_stream(
         &self,
-        name: &str,
-        source: &mut dyn Read,
+        (name, source): (&str, &mut dyn Read),
         spare: u64,
         visit: &dyn Visitor,
-    ) -> Result<Tally, Error> {
-        let ends = self.format.ends();
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        let (kind, before) = (self.format.kind, self.progress.done());
         let mut batch = Batch::new(self);
         let mut head: Option<Head<'_>> = None;
         let mut work = visit.work();
+        // The only chunk.
+        let turn = Turn { turns: &Turns::default(), chunk: 0, is_long: false };
         let mut buffer = PageBuffer::new(self.chunk);
         // `buffer[begin..filled]` is the start of a line, which begins at `offset` in the source; `quoted` is whether
         // it ends within quotes.
         let (mut begin, mut filled, mut offset, mut quoted) = (0, 0, 0, false);
         // Lines before `offset`; what follows is in the buffer if an error needs it.
-        let mut passed = LineCounter::new(ends.byte());
+        let mut passed = LineCounter::new(kind.end());
         loop {
             if filled == buffer.len() && begin > 0 {
                 buffer.copy_within(begin..filled, 0);
@@ -560,13 +513,13 @@ impl<'a> Scanner<'a> {
             let read = match source.read(&mut buffer[filled..]) {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(source) => return Err(read_error(name.to_owned(), source)),
+                Err(source) => return Err(read_error(name, source)),
             };
             let fresh = filled..filled + read;
             filled += read;
             self.progress.advance(read as u64);
             self.progress.check()?;
-            let end = match ends.find_last(&buffer[fresh.clone()], &mut quoted) {
+            let end = match kind.find_last(&buffer[fresh.clone()], &mut quoted) {
                 _ if read == 0 => filled,
                 Some(at) => fresh.start + at + 1,
                 None => continue,
@@ -585,54 +538,43 @@ impl<'a> Scanner<'a> {
                 offset += found.start as u64;
                 head = Some(found);
             }
-            let cut = &head.as_ref().expect("just found").cut;
+            let head = head.as_ref().expect("just found");
             let origin = Origin { input: 0, name, place: 0, offset };
             let bytes = &buffer[begin..end];
-            batch
-                .lines(bytes, origin, cut, &mut *work, &Alone)
-                .map_err(|halt| passed.locate(halt.into_error(), bytes, offset))?;
+            batch.lines(bytes, origin, head, &mut *work, &turn).map_err(|halt| {
+                passed.locate(halt.expect("nobody stops a stream"), bytes, offset)
+            })?;
             passed.pass(bytes);
             offset += (end - begin) as u64;
             begin = end;
             if read == 0 {
                 work.finish()?;
-                return Ok(batch.tally);
+                report.streamed(&batch.tally, self.progress.done() - before);
+                return Ok(());
             }
         }
     }
 
-    /// Reads the head of an input, and shows the header; only a caller that needs it makes a copy.
-    pub(crate) fn head(
-        &self,
-        reader: &Reader<'_>,
-        header: &mut dyn FnMut(&[u8]),
-    ) -> Result<Head<'_>, Error> {
-        let (name, length) = (reader.input().name(), reader.input().length());
-        let other = reader.input().is_of_others();
-        let columns = reader.input().columns();
-        if let Some(mut head) = self.format.head(name, &[], length == 0, other)? {
-            head.cut.width = columns;
-            return Ok(head);
-        }
-        let mut bytes = PageBuffer::default();
+    /// Reads the head of an input; returns it with the bytes read, in which its header is.
+    pub(crate) fn head(&self, reader: &Reader<'_>) -> Result<(Head<'_>, PageBuffer), Error> {
+        let input = reader.input();
+        let (mut bytes, mut longer) = (PageBuffer::default(), 4 << 10);
         loop {
             let read = bytes.len();
-            let longer = if read == 0 { 4 << 10 } else { 2 * read };
+            let all = read as u64 == input.length();
+            let found = self.format.head(input.name(), &bytes, all, input.other)?;
+            if let Some(mut head) = found {
+                head.width = input.columns;
+                return Ok((head, bytes));
+            }
             if read > 0 && longer as u64 > self.budget.long_line() {
-                let loaded = Loaded { name, buffer: &bytes, first: 0, offset: 0 };
+                let loaded = Loaded { name: input.name(), buffer: &bytes, first: 0, offset: 0 };
                 let mut rest = reader.from(read as u64);
                 self.check_long(&loaded, longer, self.budget.long_line(), &mut rest)?;
             }
-            bytes.resize((longer as u64).min(length) as usize);
+            bytes.resize((longer as u64).min(input.length()) as usize);
             reader.read_at(&mut bytes[read..], read as u64)?;
-            let all = bytes.len() as u64 == length;
-            if let Some(mut head) = self.format.head(name, &bytes, all, other)? {
-                head.cut.width = columns;
-                if let Some(row) = head.row.clone() {
-                    header(&bytes[row]);
-                }
-                return Ok(head);
-            }
+            longer *= 2;
         }
     }
 }

@@ -1,65 +1,29 @@
 //! The order among workers: kept lines are handed on in the order of the inputs.
 
 use std::collections::BTreeSet;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::Error;
 
-/// Why a worker ends early.
-pub(super) enum Halt {
-    Failed(Error),
-    /// Another one failed.
-    Stopped,
-}
-
-impl Halt {
-    pub(super) fn into_error(self) -> Error {
-        match self {
-            Self::Failed(error) => error,
-            Self::Stopped => unreachable!("a stream has one worker, nobody stops it"),
-        }
-    }
-}
-
-impl From<Error> for Halt {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
+/// Why a worker ends early: its error, or `None` if another one failed.
+pub(super) type Halt = Option<Error>;
 
 /// The turn of a chunk.
-pub(super) trait Turn {
-    /// Waits until all chunks before are done.
-    fn wait(&self) -> Result<(), Halt>;
-    /// Lets the next chunk begin, before this one is done.
-    fn pass(&self);
-}
-
-/// The only chunk, of a stream.
-pub(super) struct Alone;
-
-impl Turn for Alone {
-    fn wait(&self) -> Result<(), Halt> {
-        Ok(())
-    }
-
-    fn pass(&self) {}
-}
-
-/// One of many chunks.
-pub(super) struct Numbered<'a> {
+pub(super) struct Turn<'a> {
     pub(super) turns: &'a Turns,
     pub(super) chunk: u64,
     /// Whether its line is so long that no other one may be in memory.
     pub(super) is_long: bool,
 }
 
-impl Turn for Numbered<'_> {
-    fn wait(&self) -> Result<(), Halt> {
-        if self.turns.wait(self.chunk) { Ok(()) } else { Err(Halt::Stopped) }
+impl Turn<'_> {
+    /// Waits until all chunks before are done.
+    pub(super) fn wait(&self) -> Result<(), Halt> {
+        self.turns.wait(self.chunk)
     }
 
-    fn pass(&self) {
+    /// Lets the next chunk begin, before this one is done.
+    pub(super) fn pass(&self) {
         if !self.is_long {
             self.turns.done(self.chunk);
         }
@@ -98,36 +62,42 @@ impl Turns {
         &self.changed[(chunk % SEATS as u64) as usize]
     }
 
-    /// Waits until all chunks before `chunk` are done; false if a worker failed.
-    pub(super) fn wait(&self, chunk: u64) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while state.next < chunk && !state.stopped {
-            state = self.seat(chunk).wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        !state.stopped
+    fn state(&self) -> MutexGuard<'_, TurnState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the chunks before `chunk`, as long as their state is `behind`.
+    fn wait_while(
+        &self,
+        chunk: u64,
+        behind: impl Fn(&TurnState) -> bool,
+    ) -> Result<MutexGuard<'_, TurnState>, Halt> {
+        let behind = |state: &mut TurnState| !state.stopped && behind(state);
+        let state = self.seat(chunk).wait_while(self.state(), behind);
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        if state.stopped { Err(None) } else { Ok(state) }
+    }
+
+    /// Waits until all chunks before `chunk` are done.
+    pub(super) fn wait(&self, chunk: u64) -> Result<(), Halt> {
+        self.wait_while(chunk, |state| state.next < chunk).map(drop)
     }
 
     /// Whether `chunk` starts within quotes; the `first` one of an input does not. `turned` is whether it ends the
-    /// other way. Waits until that is known for all chunks before. `None` if a worker failed.
-    pub(super) fn quotes(&self, chunk: u64, first: bool, turned: bool) -> Option<bool> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while state.counted < chunk && !state.stopped {
-            state = self.seat(chunk).wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        if state.stopped {
-            return None;
-        }
+    /// other way. Waits until that is known for all chunks before.
+    pub(super) fn quotes(&self, chunk: u64, first: bool, turned: bool) -> Result<bool, Halt> {
+        let mut state = self.wait_while(chunk, |state| state.counted < chunk)?;
         let before = state.quoted && !first;
         state.counted += 1;
         state.quoted = before ^ turned;
         drop(state);
         self.seat(chunk + 1).notify_all();
-        Some(before)
+        Ok(before)
     }
 
     /// A chunk is done, or the rest of its work is ordered by other means; called once or twice.
     pub(super) fn done(&self, chunk: u64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         if chunk < state.next {
             return;
         }
@@ -150,7 +120,7 @@ pub(super) struct StopOnDrop<'a>(pub(super) &'a Turns);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
+        self.0.state().stopped = true;
         self.0.changed.iter().for_each(Condvar::notify_all);
     }
 }

@@ -2,24 +2,27 @@
 
 use std::ops::Range;
 
+use memchr::memchr_iter;
 use umbel::KeyHash;
 use umbel_io::PageBuffer;
 
 use super::batch::{Batch, Origin};
 use super::chunks::{Chunk, Chunks};
 use super::long::{Loaded, grown};
-use super::turns::{Halt, Numbered, Turns};
+use super::turns::{Halt, Turn, Turns};
 use super::{Scanner, Tally, Visitor, Work};
 use crate::Error;
 use crate::input::Reader;
 use crate::pages::{PAGE, within_page};
-use crate::records::{Ends, Head};
+use crate::records::{Head, Kind};
 
 /// One thread that reads chunks.
 pub(super) struct Worker<'a> {
     scanner: &'a Scanner<'a>,
     chunks: &'a Chunks<'a>,
     turns: &'a Turns,
+    visit: &'a dyn Visitor,
+    pub(super) work: Box<dyn Work + 'a>,
     /// Bytes that are spare for a long line.
     spare: u64,
     /// The input of its last chunk.
@@ -27,8 +30,6 @@ pub(super) struct Worker<'a> {
     /// Bytes of that input, where they are in pages.
     buffer: PageBuffer,
     batch: Batch<'a>,
-    /// The tallies of the inputs before that one.
-    tallies: Vec<(usize, Tally)>,
 }
 
 struct Open<'a> {
@@ -44,74 +45,45 @@ impl<'a> Worker<'a> {
         scanner: &'a Scanner<'a>,
         chunks: &'a Chunks<'a>,
         turns: &'a Turns,
+        visit: &'a dyn Visitor,
         spare: u64,
     ) -> Self {
-        let (batch, buffer, tallies) = (Batch::new(scanner), PageBuffer::default(), Vec::new());
-        Self { scanner, chunks, turns, spare, open: None, buffer, batch, tallies }
+        let (batch, buffer, work) = (Batch::new(scanner), PageBuffer::default(), visit.work());
+        Self { scanner, chunks, turns, visit, work, spare, open: None, buffer, batch }
     }
 
-    /// Returns its tallies, by input.
-    pub(super) fn finish(mut self) -> Vec<(usize, Tally)> {
-        self.leave();
-        self.tallies
-    }
-
-    fn leave(&mut self) {
-        if let Some(open) = self.open.take() {
-            self.tallies.push((open.input, std::mem::take(&mut self.batch.tally)));
-        }
-    }
-
-    /// Opens an input, unless it is open.
-    fn enter(&mut self, input: usize) -> Result<Open<'a>, Error> {
-        if self.open.as_ref().is_some_and(|open| open.input != input) {
-            self.leave();
-        }
-        if let Some(open) = self.open.take() {
-            return Ok(open);
-        }
-        let reader = self.chunks.input(input).open()?;
+    fn open(&self, input: usize) -> Result<Open<'a>, Error> {
+        let reader = self.chunks.inputs[input].open()?;
         // A header may be as long as a long line: one worker at a time reads one, and does not keep it.
-        let heads = self.scanner.heads.lock().expect("no worker panics");
-        let mut header = None;
-        let hash = &mut |row: &[u8]| header = Some(self.scanner.hasher.hash(row));
-        let head = self.scanner.head(&reader, hash)?;
-        drop(heads);
+        let _heads = self.scanner.heads.lock().expect("no worker panics");
+        let (head, bytes) = self.scanner.head(&reader)?;
+        let header = head.row.clone().map(|row| self.scanner.hasher.hash(&bytes[row]));
         Ok(Open { input, reader, head, header })
     }
 
-    pub(super) fn chunk(
-        &mut self,
-        number: u64,
-        visit: &dyn Visitor,
-        work: &mut dyn Work,
-    ) -> Result<(), Halt> {
+    /// Processes a chunk; returns the index of its input, and its tally.
+    pub(super) fn chunk(&mut self, number: u64) -> Result<(usize, Tally), Halt> {
         let chunk = self.chunks.chunk(number);
-        if !self.turns.wait(self.chunks.first_of(chunk.input, visit.inputs_at_once())) {
-            return Err(Halt::Stopped);
-        }
-        let open = self.enter(chunk.input)?;
-        if let (true, Some(header)) = (chunk.first, open.header) {
+        self.turns.wait(self.chunks.first_of(chunk.input, self.visit.inputs_at_once()))?;
+        // The last input is closed before the next one is opened.
+        let open = match self.open.take().filter(|open| open.input == chunk.input) {
+            Some(open) => open,
+            None => self.open(chunk.input)?,
+        };
+        if let (0, Some(header)) = (chunk.start, open.header) {
             self.batch.tally.see(header);
         }
-        self.records(number, chunk, &open, visit, work)?;
+        self.records(number, chunk, &open)?;
         self.open = Some(open);
-        Ok(())
+        Ok((chunk.input, std::mem::take(&mut self.batch.tally)))
     }
 
     /// Processes the records that start in a chunk.
-    fn records(
-        &mut self,
-        number: u64,
-        chunk: Chunk,
-        open: &Open<'_>,
-        visit: &dyn Visitor,
-        work: &mut dyn Work,
-    ) -> Result<(), Halt> {
+    fn records(&mut self, number: u64, chunk: Chunk, open: &Open<'_>) -> Result<(), Halt> {
         /// Bytes read beyond the chunk in the same call: most lines end within them.
         const SLACK: u64 = 4 << 10;
         let Open { reader, head, .. } = open;
-        let ends = self.scanner.format.ends();
+        let kind = self.scanner.format.kind;
         let begin = chunk.start.max(head.start as u64).min(chunk.end);
         let end = chunk.end;
         // The byte before the chunk shows whether a line starts with it.
@@ -125,30 +97,30 @@ impl<'a> Worker<'a> {
         self.scanner.progress.check()?;
         let (own, inside) = ((begin - from) as usize, (end - from) as usize);
         let mut quoted = (false, false);
-        if ends == Ends::OutsideQuotes {
-            let turned = ends.turn_quotes(&self.buffer[own..inside]);
-            let before = self.turns.quotes(number, chunk.first, turned).ok_or(Halt::Stopped)?;
+        if matches!(kind, Kind::Csv(_)) {
+            let turned = memchr_iter(b'"', &self.buffer[own..inside]).count() % 2 == 1;
+            let before = self.turns.quotes(number, chunk.start == 0, turned)?;
             quoted = (before, before ^ turned);
         }
         let first =
-            if begin == head.start as u64 || (self.buffer[own - 1] == ends.byte() && !quoted.0) {
+            if begin == head.start as u64 || (self.buffer[own - 1] == kind.end() && !quoted.0) {
                 own
             } else {
-                let end = ends.find(&self.buffer[own..inside], &mut quoted.0);
+                let end = kind.find(&self.buffer[own..inside], &mut quoted.0);
                 end.map_or(inside, |at| own + at + 1)
             };
         if first < inside {
-            let last = self.end_of_lines(number, first..inside, quoted.1, from, reader, visit)?;
+            let last = self.end_of_lines(number, first..inside, quoted.1, from, reader)?;
             let is_long = self.buffer.len() > 2 * self.scanner.chunk + PAGE;
-            let turn = Numbered { turns: self.turns, chunk: number, is_long };
+            let turn = Turn { turns: self.turns, chunk: number, is_long };
             let origin = Origin {
                 input: chunk.input,
                 name: reader.input().name(),
-                place: self.chunks.place(chunk.input),
+                place: self.chunks.places.start(chunk.input),
                 offset: from + first as u64,
             };
             let bytes = &self.buffer[first..last];
-            self.batch.lines(bytes, origin, &head.cut, work, &turn)?;
+            self.batch.lines(bytes, origin, head, &mut *self.work, &turn)?;
         }
         if self.buffer.capacity() > 3 * self.scanner.chunk + PAGE {
             self.buffer = PageBuffer::default();
@@ -165,17 +137,16 @@ impl<'a> Worker<'a> {
         mut quoted: bool,
         from: u64,
         reader: &Reader<'_>,
-        visit: &dyn Visitor,
     ) -> Result<usize, Halt> {
         let scanner = self.scanner;
-        let ends = scanner.format.ends();
+        let kind = scanner.format.kind;
         let length = reader.input().length();
         let mut searched = lines.end;
-        if self.buffer[searched - 1] == ends.byte() && !quoted {
+        if self.buffer[searched - 1] == kind.end() && !quoted {
             return Ok(searched);
         }
         loop {
-            if let Some(at) = ends.find(&self.buffer[searched..], &mut quoted) {
+            if let Some(at) = kind.find(&self.buffer[searched..], &mut quoted) {
                 return Ok(searched + at + 1);
             }
             searched = self.buffer.len();
@@ -186,9 +157,7 @@ impl<'a> Worker<'a> {
             let longer = (grown(searched) as u64).min(length - from) as usize;
             if longer > 2 * scanner.chunk + PAGE {
                 // One long line at a time is in memory: the earliest chunk's.
-                if !self.turns.wait(number) {
-                    return Err(Halt::Stopped);
-                }
+                self.turns.wait(number)?;
                 let loaded = Loaded {
                     name: reader.input().name(),
                     buffer: &self.buffer,
@@ -196,7 +165,7 @@ impl<'a> Worker<'a> {
                     offset: from + lines.start as u64,
                 };
                 let mut rest = reader.from(offset);
-                scanner.check_long(&loaded, longer, visit.room(self.spare), &mut rest)?;
+                scanner.check_long(&loaded, longer, self.visit.room(self.spare), &mut rest)?;
             }
             self.buffer.resize(longer);
             reader.read_at(&mut self.buffer[searched..], offset)?;

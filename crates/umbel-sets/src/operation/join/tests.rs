@@ -312,7 +312,7 @@ fn a_long_row_fits_next_to_the_table_or_is_refused() {
     for (length, fits) in [(room as usize / 3 / 5 * 4 - 1_000, true), (room as usize / 3, false)] {
         let row = format!("1\t{}", "x".repeat(length));
         let left = input(dir.path(), "left", format!("1\ta\n{row}\n").as_bytes());
-        let inputs = [left, right.again().unwrap()];
+        let inputs = [left, right.again()];
         let mut out = Vec::new();
         let join = Join::new(&inputs, &options).unwrap().with_budget(budget);
         match join.run_planned(&mut out) {
