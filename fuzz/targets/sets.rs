@@ -12,9 +12,8 @@ use std::sync::LazyLock;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
-use umbel_sets::{
-    Distinct, Error, Input, Keep, Options, Records, SetOperation, Top, keys, keys_stream,
-};
+use umbel_sets::inputs::ReadFrom;
+use umbel_sets::{Distinct, Error, Input, Keep, Options, Records, SetOperation, Top, keys};
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));
 
@@ -384,7 +383,10 @@ impl Job {
         };
         match drip {
             None => keys(&[input(content)], ROOM, &options, see)?,
-            Some(size) => keys_stream("stream", &mut Drip(content, size), ROOM, &options, see)?,
+            Some(size) => {
+                let mut drip = Drip(content, size);
+                keys(ReadFrom::Stream("stream", &mut drip), ROOM, &options, see)?
+            }
         };
         Ok(found)
     }

@@ -8,13 +8,13 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use umbel::internals::format::Reader;
 use umbel::{
-    AnyFilter, AnyScheme, FileError, Filter as _, KeyDescription, KeyHash, Kind, Plan, Portable,
-    Scheme, SchemeError, Secret,
+    AnyFilter, AnyScheme, FileError, Filter as _, KeyDescription, Kind, Portable, Scheme,
+    SchemeError, Secret,
 };
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_io::{PageReader, PageWriter, State};
 use umbel_sets::journal::{self, Notes};
-use umbel_sets::{Filter, ForeignLines, LargeFilter, OldShards, Options};
+use umbel_sets::{Filter, ForeignLines, LargeFilter, Options};
 use umbel_share::Wrapping;
 
 use crate::args::{ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs};
@@ -85,17 +85,6 @@ pub(crate) fn read(
     }
 }
 
-/// A blocked filter that does not fit within the memory cap, to be worked on piece by piece.
-pub(crate) struct Large<'a> {
-    pub(crate) file: &'a File,
-    length: u64,
-    secret: Option<&'a Secret>,
-    pub(crate) plan: Plan,
-    description: KeyDescription,
-    /// The journal that an interrupted run left next to it.
-    pub(crate) notes: Option<&'a Notes>,
-}
-
 /// The filter in `file`, when it is a blocked one of umbel that does not fit within the cap.
 pub(crate) fn large<'a>(
     Opened { file, notes }: &'a Opened,
@@ -103,7 +92,7 @@ pub(crate) fn large<'a>(
     secret: Option<&'a Secret>,
     foreign: &ForeignArgs,
     options: &Options,
-) -> Result<Option<Large<'a>>> {
+) -> Result<Option<LargeFilter<'a>>> {
     if foreign.format.format.is_some() || foreign.key_type.is_some() {
         return Ok(None);
     }
@@ -127,48 +116,21 @@ pub(crate) fn large<'a>(
         // Reading it as a whole reports what is wrong.
         Err(_) => false,
     };
-    let source = rewound()?;
     if !large {
+        rewound()?;
         return Ok(None);
     }
-    let shards = OldShards::open(source, length, secret).with_context(context)?;
-    let (plan, description) = (*shards.plan(), shards.description().clone());
-    Ok(Some(Large { file, length, secret, plan, description, notes: notes.as_ref() }))
+    LargeFilter::open(file, length, secret, notes.as_ref()).map(Some).with_context(context)
 }
 
-impl Large<'_> {
-    /// As [`check_keys`].
-    pub(crate) fn check_keys(
-        &self,
-        path: &Path,
-        options: &Options,
-        names: &NamesArgs,
-    ) -> Result<()> {
-        check_description(&self.description, self.plan.kind(), path, options, names)
-    }
-
-    /// Does the work with it.
-    pub(crate) fn work<T>(
-        &self,
-        path: &Path,
-        work: impl FnOnce(&LargeFilter<'_>) -> Result<T, umbel_sets::Error>,
-    ) -> Result<T> {
-        let noted = |each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>| {
-            let Some(notes) = self.notes else { return Ok(()) };
-            notes.each_hashes(self.file, |hashes| Ok(each(hashes)?)).map_err(|error| {
-                error.downcast().unwrap_or_else(|error| umbel_sets::Error::Work(error.into()))
-            })
-        };
-        let Self { file, length, secret, .. } = *self;
-        let filter = LargeFilter { file, length, secret, noted: &noted };
-        work(&filter).map_err(|error| match error {
-            // The error of the filter itself.
-            umbel_sets::Error::Filter(_) => {
-                anyhow::Error::new(error).context(path.display().to_string())
-            }
-            error => error.into(),
-        })
-    }
+/// As [`check_keys`].
+pub(crate) fn check_large(
+    large: &LargeFilter<'_>,
+    path: &Path,
+    options: &Options,
+    names: &NamesArgs,
+) -> Result<()> {
+    check_description(large.description(), large.plan().kind(), path, options, names)
 }
 
 /// Opens a filter for its receipt, or to merge it: needs no secret.
@@ -344,7 +306,7 @@ fn check_description(
     names: &NamesArgs,
 ) -> Result<()> {
     umbel_sets::keys_of(kind, options, &names.names)
-        .and_then(|wanted| umbel_sets::check_keys(kind, keys, &wanted))
+        .and_then(|wanted| Ok(keys.check(kind, &wanted)?))
         .with_context(|| path.display().to_string())
 }
 

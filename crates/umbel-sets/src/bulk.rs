@@ -77,6 +77,30 @@ pub(crate) struct Buckets {
     capacity: usize,
 }
 
+impl Buckets {
+    /// Empty ones for `shards` shards, with room for `hashes` hashes in all.
+    pub(crate) fn new(shards: usize, hashes: usize) -> Self {
+        let capacity = (hashes / shards.max(16)).max(1);
+        let hashes = vec![KeyHash::default(); capacity * shards];
+        Self { hashes, filled: vec![0; shards], capacity }
+    }
+
+    /// Adds a hash to the bucket of its shard; returns its hashes, and empties it, once it is full.
+    #[inline]
+    pub(crate) fn add(&mut self, shard: usize, hash: KeyHash) -> Option<&[KeyHash]> {
+        let filled = &mut self.filled[shard];
+        self.hashes[shard * self.capacity + *filled] = hash;
+        *filled += 1;
+        (*filled == self.capacity).then(|| self.empty(shard))
+    }
+
+    /// Empties the bucket of a shard, and returns its hashes.
+    pub(crate) fn empty(&mut self, shard: usize) -> &[KeyHash] {
+        let begin = shard * self.capacity;
+        &self.hashes[begin..begin + std::mem::take(&mut self.filled[shard])]
+    }
+}
+
 impl<'a> Sharded<'a> {
     pub(crate) fn new(filter: &'a mut Blocked, threads: usize) -> Self {
         /// Half of a usual second-level cache's way share: stays there while a bucket is emptied into it.
@@ -89,10 +113,7 @@ impl<'a> Sharded<'a> {
 
     /// Empty buckets for `hashes` hashes in all.
     pub(crate) fn buckets(&self, hashes: usize) -> Buckets {
-        let shards = self.shards.len();
-        let capacity = (hashes / shards.max(16)).max(1);
-        let hashes = vec![KeyHash::default(); capacity * shards];
-        Buckets { hashes, filled: vec![0; shards], capacity }
+        Buckets::new(self.shards.len(), hashes)
     }
 
     /// Adds a hash to its bucket; a full one is processed by `work` and emptied.
@@ -101,14 +122,11 @@ impl<'a> Sharded<'a> {
         &self,
         buckets: &mut Buckets,
         hash: KeyHash,
-        work: impl FnMut(&mut Shard<'a>, &[KeyHash]),
+        mut work: impl FnMut(&mut Shard<'a>, &[KeyHash]),
     ) {
         let shard = self.map.index(hash);
-        let filled = &mut buckets.filled[shard];
-        buckets.hashes[shard * buckets.capacity + *filled] = hash;
-        *filled += 1;
-        if *filled == buckets.capacity {
-            self.empty(shard, buckets, work);
+        if let Some(full) = buckets.add(shard, hash) {
+            work(&mut self.shards[shard].lock().expect("no worker panics"), full);
         }
     }
 
@@ -118,20 +136,9 @@ impl<'a> Sharded<'a> {
         buckets: &mut Buckets,
         mut work: impl FnMut(&mut Shard<'a>, &[KeyHash]),
     ) {
-        for shard in 0..self.shards.len() {
-            self.empty(shard, buckets, &mut work);
+        for (i, shard) in self.shards.iter().enumerate() {
+            work(&mut shard.lock().expect("no worker panics"), buckets.empty(i));
         }
-    }
-
-    fn empty(
-        &self,
-        shard: usize,
-        buckets: &mut Buckets,
-        mut work: impl FnMut(&mut Shard<'a>, &[KeyHash]),
-    ) {
-        let begin = shard * buckets.capacity;
-        let hashes = &buckets.hashes[begin..begin + std::mem::take(&mut buckets.filled[shard])];
-        work(&mut self.shards[shard].lock().expect("no worker panics"), hashes);
     }
 }
 

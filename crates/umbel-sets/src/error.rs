@@ -428,25 +428,18 @@ fn without_place(error: &serde_json::Error) -> String {
 }
 
 /// How quotes violate RFC 4180.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuoteFlaw {
     /// There is a quote in a field that does not begin with one.
+    #[error("a quote inside an unquoted field")]
     Bare,
     /// There is something between the closing quote and the next delimiter.
+    #[error("text after the closing quote of a field")]
     Closed,
     /// A quote is never closed.
+    #[error("a quote that is never closed")]
     Open,
-}
-
-impl std::fmt::Display for QuoteFlaw {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Bare => "a quote inside an unquoted field",
-            Self::Closed => "text after the closing quote of a field",
-            Self::Open => "a quote that is never closed",
-        })
-    }
 }
 
 /// Bytes, in the largest unit that keeps them readable.
@@ -454,11 +447,12 @@ pub(crate) struct Size(pub(crate) u64);
 
 impl std::fmt::Display for Size {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            bytes if bytes.is_multiple_of(1 << 30) && bytes > 0 => write!(f, "{}GiB", bytes >> 30),
-            bytes if bytes.is_multiple_of(1 << 20) && bytes > 0 => write!(f, "{}MiB", bytes >> 20),
-            bytes if bytes.is_multiple_of(1 << 10) && bytes > 0 => write!(f, "{}KiB", bytes >> 10),
-            bytes => write!(f, "{bytes} bytes"),
+        let Self(bytes) = *self;
+        match bytes.trailing_zeros() {
+            30..64 => write!(f, "{}GiB", bytes >> 30),
+            20..30 => write!(f, "{}MiB", bytes >> 20),
+            10..20 => write!(f, "{}KiB", bytes >> 10),
+            _ => write!(f, "{bytes} bytes"),
         }
     }
 }

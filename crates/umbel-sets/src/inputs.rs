@@ -27,6 +27,41 @@ pub enum Source {
     Stream(Stream),
 }
 
+/// Lines to read: those of files, or of a stream by its name.
+pub enum ReadFrom<'a> {
+    /// All lines of files, which all threads read.
+    Files(&'a [Input]),
+    /// Lines that are processed as soon as they arrive.
+    Stream(&'a str, &'a mut dyn Read),
+}
+
+impl<'a, F: AsRef<[Input]> + ?Sized> From<&'a F> for ReadFrom<'a> {
+    fn from(files: &'a F) -> Self {
+        Self::Files(files.as_ref())
+    }
+}
+
+impl Source {
+    /// Passes its lines to `read`. A stream is opened with `room` bytes of memory left for its lines and its decoder.
+    ///
+    /// # Errors
+    /// As [`Stream::open`], and errors of `room`, if it is a stream; errors of `read`.
+    pub fn read<T>(
+        self,
+        options: &Options,
+        room: Result<u64, Error>,
+        read: impl FnOnce(ReadFrom<'_>) -> Result<T>,
+    ) -> Result<T> {
+        match self {
+            Self::Files(inputs) => read(ReadFrom::Files(&inputs)),
+            Self::Stream(stream) => {
+                let (name, mut bytes) = stream.open(options, room?)?;
+                read(ReadFrom::Stream(&name, &mut *bytes))
+            }
+        }
+    }
+}
+
 /// A pipe, a device or a compressed file. The latter is opened in its turn, because a decoder uses memory.
 pub struct Stream {
     name: String,

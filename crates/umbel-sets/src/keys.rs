@@ -1,12 +1,10 @@
 //! The keys of lines in order, for work other than with umbel's filters.
 
-use std::io::Read;
-
 use umbel::KeyHasher;
 
-use crate::input::Input;
+use crate::inputs::ReadFrom;
 use crate::report::Report;
-use crate::scan::{Each, Lines, Scanner, Visit};
+use crate::scan::{Each, Lines, Scanner};
 use crate::{Error, Options};
 
 /// The keys of some consecutive lines.
@@ -31,44 +29,21 @@ impl<'a> KeyBatch<'a> {
     }
 }
 
-/// Passes the keys of files to `see`, some at a time, in the order of the lines. `room` is the memory, in bytes, that
-/// one long line may use; [`room_left`](crate::room_left) computes it.
+/// Passes the keys of lines to `see`, some at a time, in order. `room` is the memory, in bytes, that one long line may
+/// use; [`room_left`](crate::room_left) computes it.
 ///
 /// # Errors
 /// Read errors, and errors of `see`.
-pub fn keys(
-    inputs: &[Input],
+pub fn keys<'r>(
+    from: impl Into<ReadFrom<'r>>,
     room: u64,
     options: &Options,
-    see: impl FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send,
+    mut see: impl FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send,
 ) -> Result<Report, Error> {
+    // The hashes are not used, but at some 10 GB/s, another scanner is not worth it.
+    let scanner = Scanner::new(options, KeyHasher::default())?;
+    let show = Each::in_order(|lines: &Lines<'_>| see(&KeyBatch { lines }));
     let mut report = Report::default();
-    scanner(options)?.read(inputs, room, &show(see), &mut report)?;
+    scanner.read(from, room, &show, &mut report)?;
     Ok(report)
-}
-
-/// Like [`keys`], for lines from a stream, which are passed on as soon as they arrive.
-///
-/// # Errors
-/// As [`keys`].
-pub fn keys_stream(
-    name: &str,
-    source: &mut dyn Read,
-    room: u64,
-    options: &Options,
-    see: impl FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send,
-) -> Result<Report, Error> {
-    let mut report = Report::default();
-    scanner(options)?.read_stream((name, source), room, &show(see), &mut report)?;
-    Ok(report)
-}
-
-/// The scanner hashes all keys with our scheme, although the hashes are not used: at some 10 GB/s, another scanner is
-/// not worth it.
-fn scanner(options: &Options) -> Result<Scanner<'_>, Error> {
-    Scanner::new(options, KeyHasher::default())
-}
-
-fn show(mut see: impl FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send) -> impl Visit {
-    Each::in_order(move |lines: &Lines<'_>| see(&KeyBatch { lines }))
 }

@@ -106,12 +106,12 @@ pub use align::{Header, align, rewrites};
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
-    BloomierBuild, Filter, ForeignLines, InShards, LargeFilter, Listed, Noted, OldShards, Query,
-    Receipt, add_in_pieces, build_in_pieces, build_lists, check_keys, count, count_keys, hits,
-    insert, insert_stream, keys_of, query_in_pieces, remove, remove_stream, room_beside, room_left,
+    BloomierBuild, Filter, ForeignLines, LargeFilter, Listed, Query, Receipt, add_in_pieces,
+    build_in_pieces, build_lists, count, count_keys, hits, insert, keys_of, query_in_pieces,
+    remove, room_beside, room_left,
 };
 pub use input::{Input, SpoolWriter};
-pub use keys::{KeyBatch, keys, keys_stream};
+pub use keys::{KeyBatch, keys};
 pub use operation::{
     Change, Diff, Distinct, Holders, Join, Keep, Labels, Partners, SetOperation, SetPlan, Strategy,
     Top, Unpaired, changes, excludes,
@@ -120,7 +120,7 @@ pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_o
 pub use report::{Changes, ErrorBound, Joined, Progress, Report};
 pub use rows::{Rows, Start};
 pub use temporary::TempFolders;
-pub use unseen::{Checkpoint, Save, SaveError, Seen, SeenInPieces, journal};
+pub use unseen::{Checkpoint, Recorder, Save, Seen, SeenInPieces, journal};
 
 use std::sync::Arc;
 

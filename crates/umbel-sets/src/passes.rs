@@ -11,7 +11,7 @@ use crate::spill::Disk;
 
 impl Report {
     /// Accounts for a pass over `inputs`.
-    fn pass(&mut self, inputs: &[Input]) {
+    pub(crate) fn pass(&mut self, inputs: &[Input]) {
         self.bytes_read += lengths(inputs);
         self.passes += inputs.len() as u32;
     }

@@ -1,10 +1,11 @@
 //! Reports of a job: its progress, and its results.
 
 use std::collections::BTreeSet;
+use std::mem::take;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use crate::Error;
+use crate::{Error, Place};
 
 /// The error of an inexact answer, from the bits of the filters that gave it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,8 +61,8 @@ pub struct Progress {
     /// Keys still to see for the sample.
     unsampled: AtomicUsize,
     sample: Mutex<BTreeSet<Vec<u8>>>,
-    /// For some inputs, the first record seen without its key, as an error.
-    lacking: Mutex<Vec<Error>>,
+    /// For some inputs, the place of the first record seen without its key, and the error of that.
+    lacking: Mutex<Vec<(Place, Error)>>,
 }
 
 impl Progress {
@@ -92,23 +93,15 @@ impl Progress {
         sample.extend(keys.take(wanted).map(|key| key[..key.len().min(LONGEST)].to_vec()));
     }
 
-    /// Notes a record without its key.
+    /// Notes a record without its key, and the error if all lack it.
     #[cold]
-    pub(crate) fn lacks(&self, error: Error) {
+    pub(crate) fn lacks(&self, at: Place, error: Error) {
         const MOST: usize = 64;
         let mut lacking = self.lacking.lock().expect("no worker panics");
-        let place = |error: &Error| match error {
-            Error::NowhereField { at, .. } => Some((at.name.clone(), at.offset)),
-            _ => None,
-        };
-        let Some((name, offset)) = place(&error) else { return };
-        let same = |other: &Error| place(other).is_some_and(|(other, _)| other == name);
         let room = lacking.len() < MOST;
-        match lacking.iter_mut().find(|other| same(other)) {
-            Some(other) if place(other).is_some_and(|(_, before)| offset < before) => {
-                *other = error;
-            }
-            None if room => lacking.push(error),
+        match lacking.iter_mut().find(|(other, _)| other.name == at.name) {
+            Some(other) if at.offset < other.0.offset => *other = (at, error),
+            None if room => lacking.push((at, error)),
             _ => {}
         }
     }
@@ -116,9 +109,8 @@ impl Progress {
     /// The error of a job in which no record of the inputs `among` has its key, if one that lacks it was noted.
     pub(crate) fn no_key(&self, among: impl Fn(&str) -> bool) -> Option<Error> {
         let mut lacking = self.lacking.lock().expect("no worker panics");
-        let of = |error: &Error| matches!(error, Error::NowhereField { at, .. } if among(&at.name));
-        let first = lacking.iter().position(of)?;
-        Some(lacking.swap_remove(first))
+        let first = lacking.iter().position(|(at, _)| among(&at.name))?;
+        Some(lacking.swap_remove(first).1)
     }
 
     /// Ends the job soon, with [`Error::Cancelled`]: at the next chunk of input or partition.
@@ -215,40 +207,27 @@ pub struct Report {
 impl Report {
     /// Adds the report of one part of a job: its other inputs, or another of its passes over the same ones.
     pub fn add(&mut self, part: Self) {
-        let Self {
-            lines,
-            missing,
-            bad,
-            distinct,
-            found,
-            bytes_read,
-            bytes_spilled,
-            bytes_written,
-            passes,
-            grown,
-            keyless,
-            joined,
-            changes,
-            absent,
-            assumed_type,
-            error,
-        } = part;
-        self.lines += lines;
-        self.missing += missing;
-        self.bad += bad;
-        self.distinct += distinct;
-        self.found += found;
-        self.bytes_read += bytes_read;
-        self.bytes_spilled += bytes_spilled;
-        self.bytes_written += bytes_written;
-        self.passes += passes;
-        self.grew(grown);
-        self.keyless.extend(keyless);
-        self.changes = self.changes.or(changes);
-        self.joined = self.joined.or(joined);
-        self.absent = self.absent.or(absent);
-        self.assumed_type = self.assumed_type.or(assumed_type);
-        self.error = self.error.or(error);
+        self.grew(part.grown);
+        self.keyless.extend(part.keyless);
+        // With every field, so that none is forgotten.
+        *self = Self {
+            lines: self.lines + part.lines,
+            missing: self.missing + part.missing,
+            bad: self.bad + part.bad,
+            distinct: self.distinct + part.distinct,
+            found: self.found + part.found,
+            bytes_read: self.bytes_read + part.bytes_read,
+            bytes_spilled: self.bytes_spilled + part.bytes_spilled,
+            bytes_written: self.bytes_written + part.bytes_written,
+            passes: self.passes + part.passes,
+            grown: take(&mut self.grown),
+            keyless: take(&mut self.keyless),
+            changes: self.changes.or(part.changes),
+            joined: self.joined.or(part.joined),
+            absent: self.absent.or(part.absent),
+            assumed_type: self.assumed_type.or(part.assumed_type),
+            error: self.error.or(part.error),
+        };
     }
 
     /// Adds names of inputs that grew, each once.
@@ -276,20 +255,20 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Place;
 
     #[test]
     fn of_each_input_the_first_record_without_a_key_is_told() {
         let progress = Progress::default();
         for (name, offset) in [("a", 5), ("b", 4), ("a", 3), ("a", 9), ("b", 7)] {
             let (at, field) = (Place::new(name, offset), "id".to_owned());
-            progress.lacks(Error::NowhereField {
-                at,
+            let error = Error::NowhereField {
+                at: at.clone(),
                 fields: 1,
                 field,
                 found: "".into(),
                 near: None,
-            });
+            };
+            progress.lacks(at, error);
         }
         let first = |name| progress.no_key(|among| among == name).unwrap().place().cloned();
         assert_eq!(first("b"), Some(Place::new("b", 4)));

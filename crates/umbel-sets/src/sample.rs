@@ -77,51 +77,31 @@ impl Sample {
         let memory = scanner.budget.rest / 4;
         let (piece, most) = (PIECE.min(memory / PIECES), memory / ENTRY);
         let whole = length <= PIECES * piece && lines <= most;
-        let mut sample = Self { seen: ByHash::default(), read: 0, met: 0, lines, whole };
-        if whole {
-            let (mut keys, mut bytes) = (Vec::new(), PageBuffer::default());
-            for input in inputs {
-                let reader = input.open()?;
-                let (head, _) = scanner.head(&reader)?;
-                let (range, most) = (0..input.length(), most as usize);
-                sample.whole &= read(scanner, &reader, &head, range, most, &mut bytes, &mut keys)?;
-            }
-            sample.enter(&[keys]);
-            return Ok(sample);
-        }
-        let pieces = Pieces {
-            scanner,
-            inputs,
-            size: piece.min(length / PIECES / PART),
-            length,
-            most: (most / PIECES) as usize,
+        let (count, size, most) = match whole {
+            // One more than there is room for shows that there are more lines than expected.
+            true => (1, length, most + 1),
+            false => (PIECES, piece.min(length / PIECES / PART), most / PIECES),
         };
+        let pieces = Pieces { scanner, inputs, size, length, most: most as usize };
         let threads = scanner.budget.threads.min(THREADS);
-        let some = PIECES.div_ceil(threads as u64);
-        let keys = in_order(threads, threads, |i| {
-            let first = i as u64 * some;
-            pieces.keys(first..(first + some).min(PIECES))
-        });
+        let keys = in_order(threads, count as usize, |i| pieces.keys(i as u64));
         let keys: Vec<_> = keys.into_iter().collect::<Result<_, _>>()?;
-        sample.enter(&keys.concat());
-        Ok(sample)
-    }
-
-    /// Enters the keys of all pieces.
-    fn enter(&mut self, pieces: &[Vec<u64>]) {
-        self.seen.reserve(pieces.iter().map(Vec::len).sum());
-        for (piece, keys) in (0..).zip(pieces) {
+        let mut sample = Self { seen: ByHash::default(), read: 0, met: 0, lines, whole };
+        sample.seen.reserve(keys.iter().map(Vec::len).sum());
+        for (piece, keys) in (0..).zip(&keys) {
             for &key in keys {
                 let new = Met { pieces: 0, count: 0, last: u64::MAX };
-                let met = self.seen.entry(key).or_insert(new);
+                let met = sample.seen.entry(key).or_insert(new);
                 met.count += 1;
                 if met.last != piece {
                     (met.pieces, met.last) = (met.pieces + 1, piece);
-                    self.met += 1;
+                    sample.met += 1;
                 }
             }
-            self.read += keys.len() as u64;
+            sample.read += keys.len() as u64;
         }
+        sample.whole &= sample.read < most;
+        Ok(sample)
     }
 
     /// Estimates how many pairs of a line here and one of the others are equal, and how many of these have a key that
@@ -195,81 +175,66 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// The keys of some pieces, by a hash.
-    fn keys(&self, pieces: Range<u64>) -> Result<Vec<Vec<u64>>, Error> {
-        let Self { scanner, inputs, length, size, most } = *self;
-        let (mut number, mut start, mut open) = (0, 0, None);
-        let mut bytes = PageBuffer::default();
-        let mut of_piece = |i: u64| {
-            let mut at = (length - size) / (PIECES - 1) * i;
-            let (mut left, mut keys) = (size, Vec::new());
-            // A piece continues from the end of an input in the next.
-            while left > 0 {
-                while start + inputs[number].length() <= at {
-                    start += inputs[number].length();
-                    (number, open) = (number + 1, None);
-                }
-                let (reader, head) = match &mut open {
-                    Some(open) => open,
-                    none => {
-                        let reader = inputs[number].open()?;
-                        let (head, _) = scanner.head(&reader)?;
-                        none.insert((reader, head))
-                    }
-                };
-                let here = left.min(start + reader.input().length() - at);
-                let range = at - start..at - start + here;
-                read(scanner, reader, head, range, most, &mut bytes, &mut keys)?;
+    /// The keys of piece `i`, by a hash. It continues from the end of an input in the next.
+    fn keys(&self, i: u64) -> Result<Vec<u64>, Error> {
+        let mut at = (self.length - self.size) / (PIECES - 1) * i;
+        let (mut left, mut start) = (self.size, 0);
+        let (mut bytes, mut keys) = (PageBuffer::default(), Vec::new());
+        for input in self.inputs {
+            let end = start + input.length();
+            if at < end && left > 0 {
+                let reader = input.open()?;
+                let (head, _) = self.scanner.head(&reader)?;
+                let here = left.min(end - at);
+                self.read(&reader, &head, at - start..at - start + here, &mut bytes, &mut keys)?;
                 (at, left) = (at + here, left - here);
             }
-            Ok(keys)
-        };
-        pieces.map(&mut of_piece).collect()
+            start = end;
+        }
+        Ok(keys)
     }
-}
 
-/// Adds the keys in a range of bytes of an input, which it reads into `bytes`, by a hash, to at most `most`; returns whether these
-/// are all.
-fn read(
-    scanner: &Scanner<'_>,
-    reader: &Reader<'_>,
-    head: &Head<'_>,
-    range: Range<u64>,
-    most: usize,
-    bytes: &mut PageBuffer,
-    keys: &mut Vec<u64>,
-) -> Result<bool, Error> {
-    let (offset, end, first) = (range.start, range.end, head.start as u64);
-    let offset = offset.max(first).min(end);
-    let mut copied = Copied::default();
-    bytes.resize((end - offset) as usize);
-    reader.read_at(bytes, offset)?;
-    // The first and the last record of a piece are incomplete, except at the ends of the input.
-    let kind = scanner.format.kind;
-    let mut rest = &bytes[..];
-    if offset > first {
-        rest = kind.find(rest, &mut false).map_or(&[][..], |at| &rest[at + 1..]);
-    }
-    while let Some(end) = kind.find(rest, &mut false) {
-        if keys.len() == most {
-            return Ok(false);
+    /// Adds the keys in a range of bytes of an input, which it reads into `bytes`, by a hash, to at most as many as of a piece.
+    fn read(
+        &self,
+        reader: &Reader<'_>,
+        head: &Head<'_>,
+        range: Range<u64>,
+        bytes: &mut PageBuffer,
+        keys: &mut Vec<u64>,
+    ) -> Result<(), Error> {
+        let (offset, end, first) = (range.start, range.end, head.start as u64);
+        let offset = offset.max(first).min(end);
+        let mut copied = Copied::default();
+        bytes.resize((end - offset) as usize);
+        reader.read_at(bytes, offset)?;
+        // The first and the last record of a piece are incomplete, except at the ends of the input.
+        let kind = self.scanner.format.kind;
+        let mut rest = &bytes[..];
+        if offset > first {
+            rest = kind.find(rest, &mut false).map_or(&[][..], |at| &rest[at + 1..]);
         }
-        let place = offset + (bytes.len() - rest.len()) as u64;
-        match head.next(&rest[..=end], place, &mut copied) {
-            Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
-                let key = key.record(&rest[..end], &copied.bytes).key();
-                keys.push(scanner.hasher.hash(key).low);
+        while let Some(end) = kind.find(rest, &mut false) {
+            if keys.len() == self.most {
+                break;
             }
-            Ok(_) => {}
-            Err(_) => {
-                let end = memchr(b'\n', rest).unwrap_or(end);
-                rest = &rest[end + 1..];
-                continue;
+            let place = offset + (bytes.len() - rest.len()) as u64;
+            match head.next(&rest[..=end], place, &mut copied) {
+                Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
+                    let key = key.record(&rest[..end], &copied.bytes).key();
+                    keys.push(self.scanner.hasher.hash(key).low);
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    let end = memchr(b'\n', rest).unwrap_or(end);
+                    rest = &rest[end + 1..];
+                    continue;
+                }
             }
+            rest = &rest[end + 1..];
         }
-        rest = &rest[end + 1..];
+        Ok(())
     }
-    Ok(true)
 }
 
 #[cfg(test)]

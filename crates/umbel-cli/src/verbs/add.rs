@@ -11,7 +11,7 @@ use super::build::add_lines;
 use super::explain;
 use crate::Outcome;
 use crate::args::AddArgs;
-use crate::filters::{self, Large};
+use crate::filters;
 use crate::lines::{self, OutputPath, Rows, Source};
 use crate::output::print;
 use crate::report::Run;
@@ -28,7 +28,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let trust = wrapped::trust(&args.trust)?;
     wrapped::check_trust(&lock.file, path, trust.as_ref())?;
     if let Some(large) = filters::large(&lock, path, secret, &args.foreign, &options)? {
-        return in_pieces(&large, args, sources, key.as_ref(), &options);
+        return in_pieces(large, args, sources, key.as_ref(), &options);
     }
     let mut locked = filters::read_locked(lock, path, secret, &args.foreign, &options)?;
     filters::check_keys(&locked.filter, &args.filter, &options, &args.names)?;
@@ -66,24 +66,23 @@ fn check_type(filter: &Filter, path: &Path) -> Result<()> {
 
 /// As [`add`], to a filter larger than the memory cap.
 fn in_pieces(
-    large: &Large<'_>,
+    large: LargeFilter<'_>,
     args: &AddArgs,
     sources: Vec<Source>,
     key: Option<&Seal>,
     options: &Options,
 ) -> Result<Outcome> {
-    large.check_keys(&args.filter, options, &args.names)?;
+    filters::check_large(&large, &args.filter, options, &args.names)?;
     if args.work.explain {
-        print(explain::plan(&large.plan, args.work.voice.json))?;
+        print(explain::plan(large.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     let run = Run::start("add", args.work.voice, &options.progress);
     let inputs = umbel_sets::inputs::rereadable(sources, options)?;
     let mut result = None;
     let bytes = filters::write_changed(&args.filter, large.notes, key, |out| {
-        let added =
-            |filter: &LargeFilter<'_>| umbel_sets::add_in_pieces(&inputs, filter, out, options);
-        let added = large.work(&args.filter, added)?;
+        let added = umbel_sets::add_in_pieces(&inputs, large, out, options)
+            .map_err(|error| filters::about(error, &args.filter))?;
         run.check_keyed(&added.0)?;
         result = Some(added);
         Ok(())

@@ -14,16 +14,11 @@ pub(super) fn each_source(
     sources: Vec<Source>,
     options: &Options,
 ) -> Result<()> {
-    for source in sources {
-        match source {
-            Source::Files(inputs) => query.inputs(&inputs)?,
-            Source::Stream(stream) => {
-                let (name, mut bytes) = stream.open(options, query.room())?;
-                query.stream(&name, &mut *bytes)?;
-            }
-        }
-    }
-    Ok(())
+    let mut each = sources.into_iter();
+    each.try_for_each(|source| {
+        let room = Ok(query.room());
+        source.read(options, room, |lines| Ok(query.read(lines)?))
+    })
 }
 
 /// A line that was never put in passes wrongly with the chance `rate`; none that was is left out. The other way round,

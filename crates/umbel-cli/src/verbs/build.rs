@@ -144,14 +144,8 @@ fn build_lines(
     let mut filter = if plan.kind().built_at_once() {
         let mut lines = BloomierBuild::new(&plan, hasher, options)?;
         for source in inputs {
-            match source {
-                Source::Files(inputs) => lines.inputs(&inputs)?,
-                Source::Stream(stream) => {
-                    // Its hashes are in memory, up to the cap.
-                    let (name, mut bytes) = stream.open(options, 0)?;
-                    lines.stream(&name, &mut *bytes)?;
-                }
-            }
+            // Hashes are in memory, up to the cap.
+            source.read(options, Ok(0), |from| Ok(lines.read(from)?))?;
         }
         let (filter, part) = lines.finish()?;
         run.check_keyed(&part)?;
@@ -309,15 +303,11 @@ pub(super) fn add_lines(
     report: &mut Report,
 ) -> Result<()> {
     for source in sources {
-        let part = match source {
-            Source::Files(inputs) => umbel_sets::insert(&inputs, filter, options),
-            Source::Stream(stream) => {
-                let room = umbel_sets::room_beside(filter, options)?;
-                let (name, mut bytes) = stream.open(options, room)?;
-                umbel_sets::insert_stream(&name, &mut *bytes, filter, options)
-            }
-        };
-        report.add(part.map_err(|error| filters::about(error, path))?);
+        let room = umbel_sets::room_beside(filter, options);
+        report.add(source.read(options, room, |lines| {
+            let inserted = umbel_sets::insert(lines, filter, options);
+            inserted.map_err(|error| filters::about(error, path))
+        })?);
     }
     report.check_keyed(&options.progress).map_err(Into::into)
 }

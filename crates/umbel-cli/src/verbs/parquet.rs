@@ -15,7 +15,7 @@ use umbel_sets::{Error, ErrorBound, KeyBatch, Options, Report, room_left};
 
 use crate::Outcome;
 use crate::args::ParquetArgs;
-use crate::lines::{self, Rows, Source};
+use crate::lines::{self, Rows};
 use crate::output::{check_target, refuse_in_place_of, write_lines, write_text};
 use crate::report::{Run, say};
 use crate::verbs::parquet_edit;
@@ -158,14 +158,9 @@ fn ask(
                     out.write_all(text).and_then(|()| out.flush()).map_err(Error::Output)
                 })
             };
-            let part = match source {
-                Source::Files(inputs) => umbel_sets::keys(&inputs, room, options, &mut see),
-                Source::Stream(stream) => {
-                    let (name, mut bytes) = stream.open(options, room)?;
-                    umbel_sets::keys_stream(&name, &mut *bytes, room, options, &mut see)
-                }
-            };
-            total.add(part?);
+            total.add(source.read(options, Ok(room), |lines| {
+                Ok(umbel_sets::keys(lines, room, options, &mut see)?)
+            })?);
         }
         Ok(())
     })?;

@@ -4,12 +4,12 @@ use std::io;
 
 use anyhow::{Result, bail};
 use umbel::Secret;
-use umbel_sets::{Filter, Options, Query};
+use umbel_sets::{Filter, LargeFilter, Options, Query};
 
 use super::{answer, explain, prefixes};
 use crate::Outcome;
 use crate::args::QueryArgs;
-use crate::filters::{self, Large};
+use crate::filters;
 use crate::formats;
 use crate::lines::{self, Rows};
 use crate::output::{check_target, print, refuse_in_place_of, write_result};
@@ -42,7 +42,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     }
     let file = filters::open_beside(&args.filter, &options, &args.trust)?;
     if let Some(large) = filters::large(&file, &args.filter, secret, &args.foreign, &options)? {
-        return in_pieces(&large, args, &options);
+        return in_pieces(large, args, &options);
     }
     let filter = filters::read(&file, &args.filter, secret, &args.foreign, &options)?;
     filters::check_keys(&filter, &args.filter, &options, &args.names)?;
@@ -81,7 +81,6 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &Options) -> Resu
 
 /// Prints the lines that may be in all filters, or those that are not.
 fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcome> {
-    let (filter, others) = all.split_first().expect("one at least");
     let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
     if args.work.explain {
         for filter in all {
@@ -91,7 +90,7 @@ fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcom
     }
     let run = Run::start("query", args.work.voice, &options.progress);
     let ask = |out: &mut (dyn io::Write + Send)| {
-        let mut query = Query::new(filter, others, args.invert, out, options)?;
+        let mut query = Query::new(all, args.invert, out, options)?;
         answer::each_source(&mut query, sources, options)?;
         Ok((query.fpp(), query.finish()?))
     };
@@ -101,21 +100,20 @@ fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcom
 }
 
 /// As [`query`], with a filter larger than the memory cap.
-fn in_pieces(large: &Large<'_>, args: &QueryArgs, options: &Options) -> Result<Outcome> {
-    large.check_keys(&args.filter, options, &args.names)?;
+fn in_pieces(large: LargeFilter<'_>, args: &QueryArgs, options: &Options) -> Result<Outcome> {
+    filters::check_large(&large, &args.filter, options, &args.names)?;
     let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
     if args.work.explain {
-        print(explain::plan(&large.plan, args.work.voice.json))?;
+        print(explain::plan(large.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     let run = Run::start("query", args.work.voice, &options.progress);
     let inputs = umbel_sets::inputs::rereadable(sources, options)?;
     let (receipt, report) = write_result(args.output.to.file(), args.output.total, |out| {
-        large.work(&args.filter, |filter| {
-            let (report, receipt) =
-                umbel_sets::query_in_pieces(&inputs, filter, args.invert, out, options)?;
-            Ok((receipt, report))
-        })
+        let (report, receipt) =
+            umbel_sets::query_in_pieces(&inputs, large, args.invert, out, options)
+                .map_err(|error| filters::about(error, &args.filter))?;
+        Ok((receipt, report))
     })?;
     answer::finish(run, args, report, Some(receipt.fpp))
 }

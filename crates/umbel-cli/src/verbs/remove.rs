@@ -10,7 +10,7 @@ use super::explain;
 use crate::Outcome;
 use crate::args::{ForeignArgs, RemoveArgs};
 use crate::filters::{self, Locked};
-use crate::lines::{self, OutputPath, Rows, Source};
+use crate::lines::{self, OutputPath, Rows};
 use crate::output::print;
 use crate::report::{Run, say};
 use crate::wrapped;
@@ -41,15 +41,11 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let rate = filter.receipt().fpp;
     let mut total = Report::default();
     for source in sources {
-        let part = match source {
-            Source::Files(inputs) => umbel_sets::remove(&inputs, &mut filter, &options),
-            Source::Stream(stream) => {
-                let (name, mut bytes) =
-                    stream.open(&options, umbel_sets::room_left(filter.bytes(), &options)?)?;
-                umbel_sets::remove_stream(&name, &mut *bytes, &mut filter, &options)
-            }
-        };
-        total.add(part.map_err(|error| filters::about(error, &args.filter))?);
+        let room = umbel_sets::room_left(filter.bytes(), &options);
+        total.add(source.read(&options, room, |lines| {
+            let removed = umbel_sets::remove(lines, &mut filter, &options);
+            removed.map_err(|error| filters::about(error, &args.filter))
+        })?);
     }
     run.check_keyed(&total)?;
     let filter = Filter::Own(filter);

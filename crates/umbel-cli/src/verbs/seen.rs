@@ -17,15 +17,15 @@ use umbel_io::{Closer, FileAt, State, Stops, compression};
 use umbel_numbers::counted;
 use umbel_sets::journal::{self, Journal, Notes, OutputState, Reached};
 use umbel_sets::{
-    Checkpoint, Header, Input, Options, Receipt, Records, Report, Save, SaveError, Seen,
-    SeenInPieces, inputs,
+    Checkpoint, Header, Input, LargeFilter, Options, Receipt, Recorder, Records, Report, Save,
+    Seen, SeenInPieces, inputs,
 };
 
 use super::explain;
 use crate::Outcome;
 use crate::args::{ForeignArgs, UnseenArgs};
 use crate::atomic::{self, Existing};
-use crate::filters::{self, Large, Locked};
+use crate::filters::{self, Locked};
 use crate::lines::{self, Source};
 use crate::output::{Screen, print, refuse_in_place_of, stdout};
 use crate::report::{Run, say};
@@ -76,7 +76,7 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     let foreign = ForeignArgs::default();
     let lock = filters::open_locked(path, false)?;
     if let Some(large) = filters::large(&lock, path, secret.as_ref(), &foreign, &options)? {
-        return in_pieces(&large, path, args, sources, &options);
+        return in_pieces(large, path, args, sources, &options);
     }
     let Locked { filter, lock, notes } =
         filters::read_locked(lock, path, secret.as_ref(), &foreign, &options)?;
@@ -91,20 +91,14 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     let sources = output.align(sources, &options)?;
     let run = Run::start("unseen", args.work.voice, &options.progress);
     let (mut out, mut save) = output.write_by(path, notes.as_ref(), lock)?;
-    let mut job = Seen::new(&mut filter, &mut *out, &mut save, args.checkpoint, &options)?;
+    let mut recorder = Recorder::new(&mut *out, &mut save, args.checkpoint, &options);
     if output.goes_on {
-        job.continue_output(output.under);
+        recorder.continue_output(output.under, output.has);
     }
+    let job = Seen::new(&mut filter, recorder)?;
     until_stopped(&|| job.stop(), (path, append(args)), || {
-        output.has.iter().try_for_each(|has| job.output_has(has))?;
         for source in sources {
-            match source {
-                Source::Files(inputs) => job.inputs(&inputs)?,
-                Source::Stream(stream) => {
-                    let (name, mut bytes) = stream.open(&options, job.room())?;
-                    job.stream(&name, &mut *bytes)?;
-                }
-            }
+            source.read(&options, Ok(job.room()), |lines| Ok(job.read(lines)?))?;
         }
         Ok(())
     })?;
@@ -145,34 +139,32 @@ fn make(
 
 /// As [`unseen`], with a filter larger than the memory cap: all input is read before the first line is printed.
 fn in_pieces(
-    large: &Large<'_>,
+    large: LargeFilter<'_>,
     path: &Path,
     args: &UnseenArgs,
     sources: Vec<Source>,
     options: &Options,
 ) -> Result<Outcome> {
-    large.check_keys(path, options, &args.names)?;
-    check_options(&large.plan, args).with_context(|| path.display().to_string())?;
+    filters::check_large(&large, path, options, &args.names)?;
+    check_options(large.plan(), args).with_context(|| path.display().to_string())?;
     if args.work.explain {
-        print(explain::plan(&large.plan, args.work.voice.json))?;
+        print(explain::plan(large.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     let output = Output::open(path, large.notes, args, options)?;
     let sources = output.align(sources, options)?;
     let run = Run::start("unseen", args.work.voice, &options.progress);
     let (mut out, mut save) = output.write_by(path, large.notes, large.file.try_clone()?)?;
-    let mut job = SeenInPieces::new(&mut *out, &mut save, args.checkpoint, options);
-    if let Some(has) = output.has {
-        job.output_has(has);
-    }
+    let mut recorder = Recorder::new(&mut *out, &mut save, args.checkpoint, options);
     if output.goes_on {
-        job.continue_output(output.under);
+        recorder.continue_output(output.under, output.has);
     }
+    let job = SeenInPieces::new(recorder);
     let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), (path, append(args)), || {
         let inputs = inputs::rereadable(sources, options)?;
         let mut report = Report::default();
         let work = |file: &mut dyn Write| {
-            report = large.work(path, |filter| job.run(&inputs, filter, file))?.0;
+            report = job.run(&inputs, large, file)?.0;
             Ok(())
         };
         // Adding a key again does not change a blocked filter.
@@ -294,8 +286,7 @@ impl Saved<'_> {
             OutputState::now(path, &self.out).with_context(|| path.display().to_string())
         };
         let output = self.named.as_ref().map(written).transpose()?;
-        let Checkpoint { input, offset, found, .. } = at.clone();
-        let reached = Reached { input, offset, found, output };
+        let reached = Reached { at: at.clone(), output };
         // Also before the filter is saved: lines that are later removed from the file must not be in the filter.
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         let before = journal.bytes();
@@ -314,13 +305,8 @@ impl Saved<'_> {
 }
 
 impl Save for Saved<'_> {
-    fn sync(&mut self) -> io::Result<()> {
-        // A pipe or a terminal shows nothing more.
-        if State::of(&self.out)?.is_file { self.out.sync_data() } else { Ok(()) }
-    }
-
-    fn note(&mut self, hashes: &[KeyHash]) -> Result<(), SaveError> {
-        Ok(self.journal().note(hashes)?)
+    fn note(&mut self, hashes: &[KeyHash]) -> Result<(), umbel_sets::Error> {
+        self.journal().note(hashes).map_err(|error| umbel_sets::Error::Save(error.into()))
     }
 
     fn save(
@@ -328,8 +314,11 @@ impl Save for Saved<'_> {
         filter: Option<&AnyFilter>,
         at: &Checkpoint,
         end: bool,
-    ) -> Result<(), SaveError> {
-        Ok(self.record(filter, at, end)?)
+    ) -> Result<(), umbel_sets::Error> {
+        // A pipe or a terminal shows nothing more.
+        let sync = || if State::of(&self.out)?.is_file { self.out.sync_data() } else { Ok(()) };
+        sync().map_err(umbel_sets::Error::Output)?;
+        self.record(filter, at, end).map_err(|error| umbel_sets::Error::Save(error.into()))
     }
 }
 
@@ -431,9 +420,9 @@ fn interrupted(filter: &Path, reached: &Reached, written: Option<&OutputState>) 
         "umbel: the last run was interrupted: {} records what it printed up to byte {} of {}, {}; {after}; process \
          that input again",
         filter.display(),
-        reached.offset,
-        reached.input,
-        counted(reached.found, "line")
+        reached.at.offset,
+        reached.at.input,
+        counted(reached.at.found, "line")
     )
 }
 

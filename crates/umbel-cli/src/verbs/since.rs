@@ -97,8 +97,8 @@ fn plan(
     let foreign = ForeignArgs::default();
     let plan = match filters::large(file, path, secret, &foreign, options)? {
         Some(large) => {
-            large.check_keys(path, options, &args.names)?;
-            large.plan
+            filters::check_large(&large, path, options, &args.names)?;
+            *large.plan()
         }
         None => {
             let filter = filters::read(file, path, secret, &foreign, options)?;

@@ -1,15 +1,16 @@
 //! Building a filter that accepts no keys afterwards: the hashes of all lines are collected in memory, by shard, then
 //! the shards are built on all threads.
 
-use std::io::Read;
 use std::sync::Mutex;
 
 use umbel::{Bloomier, BloomierBuilder};
 use umbel::{KeyHash, KeyHasher, Plan};
 use umbel_io::threads::on_each;
 
+use super::room::room_left;
 use crate::budget::Budget;
-use crate::input::Input;
+use crate::bulk::Buckets;
+use crate::inputs::ReadFrom;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
@@ -31,13 +32,12 @@ impl<'a> BloomierBuild<'a> {
     /// # Errors
     /// [`Error::Memory`], with a cap that suffices, if the hashes of the planned keys do not fit; an invalid plan.
     pub fn new(plan: &Plan, hasher: KeyHasher, options: &'a Options) -> Result<Self, Error> {
-        const LEAST_ROOM: u64 = 1 << 20;
         let scanner = Scanner::new(options, hasher.clone())?;
         let Budget { cap, threads, rest, bucketed, .. } = scanner.budget;
         // Checked before the filter is allocated.
-        let memory = |needed| Error::Memory { cap, least: Budget::least_cap(threads, needed) };
         if plan.bytes() > rest {
-            return Err(memory(plan.bytes().saturating_add(plan.keys().saturating_mul(21))));
+            let needed = plan.bytes().saturating_add(plan.keys().saturating_mul(21));
+            return Err(Error::Memory { cap, least: Budget::least_cap(threads, needed) });
         }
         let builder = BloomierBuilder::new(plan)?;
         let shards = builder.count();
@@ -45,28 +45,18 @@ impl<'a> BloomierBuild<'a> {
         let most = (plan.keys() as usize / shards).saturating_mul(5) / 4 + 1024;
         let hashes = (16 * most as u64).saturating_mul(shards as u64);
         let working = builder.shard_bytes() * shards.min(threads) as u64;
-        let needed = plan.bytes() + hashes.saturating_add(working);
-        let room = rest.checked_sub(needed).filter(|room| *room >= LEAST_ROOM);
-        let room = room.ok_or_else(|| memory(needed.saturating_add(LEAST_ROOM)))?;
+        let room = room_left(plan.bytes() + hashes.saturating_add(working), options)?;
         let hashes = (0..shards).map(|_| Mutex::default()).collect();
         let gather = Gather { builder, hashes, most, bucketed, planned: plan.keys() };
         Ok(Self { scanner, hasher, gather, room, report: Report::default() })
     }
 
-    /// Adds the lines of files.
+    /// Adds the lines that are read.
     ///
     /// # Errors
     /// Read errors; [`Error::Filter`] if there are more different lines than planned.
-    pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
-        self.scanner.read(inputs, self.room, &self.gather, &mut self.report)
-    }
-
-    /// Adds the lines of `source`.
-    ///
-    /// # Errors
-    /// As [`inputs`](Self::inputs).
-    pub fn stream(&mut self, name: &str, source: &mut dyn Read) -> Result<(), Error> {
-        self.scanner.read_stream((name, source), self.room, &self.gather, &mut self.report)
+    pub fn read<'r>(&mut self, from: impl Into<ReadFrom<'r>>) -> Result<(), Error> {
+        self.scanner.read(from, self.room, &self.gather, &mut self.report)
     }
 
     /// Builds the filter.
@@ -75,8 +65,7 @@ impl<'a> BloomierBuild<'a> {
     /// [`Error::Filter`] if there are more different lines than planned.
     pub fn finish(self) -> Result<(Bloomier, Report), Error> {
         let Gather { mut builder, hashes, .. } = self.gather;
-        let jobs = builder.shards().zip(hashes);
-        let jobs = Mutex::new(jobs);
+        let jobs = Mutex::new(builder.shards().zip(hashes));
         let work = || {
             loop {
                 let job = jobs.lock().expect("no worker panics").next();
@@ -103,12 +92,12 @@ struct Gather {
 }
 
 impl Gather {
-    fn empty(&self, shard: usize, bucket: &mut Vec<KeyHash>) -> Result<(), Error> {
+    fn take(&self, shard: usize, bucket: &[KeyHash]) -> Result<(), Error> {
         let mut hashes = self.hashes[shard].lock().expect("no worker panics");
         if hashes.capacity() == 0 {
             hashes.reserve_exact(self.most);
         }
-        for hash in bucket.drain(..) {
+        for &hash in bucket {
             if hashes.len() == self.most {
                 hashes.sort_unstable();
                 hashes.dedup();
@@ -125,34 +114,20 @@ impl Gather {
 }
 
 impl Visit for Gather {
-    /// Buckets.
-    type Local = Vec<Vec<KeyHash>>;
+    type Local = Buckets;
 
-    fn local(&self) -> Self::Local {
-        let shards = self.hashes.len();
-        let capacity = (self.bucketed / shards).clamp(8, 4096);
-        (0..shards).map(|_| Vec::with_capacity(capacity)).collect()
+    fn local(&self) -> Buckets {
+        Buckets::new(self.hashes.len(), self.bucketed)
     }
 
-    fn batch(
-        &self,
-        buckets: &mut Self::Local,
-        lines: &Lines<'_>,
-        _: &mut [bool],
-    ) -> Result<(), Error> {
-        for &hash in lines.hashes() {
+    fn batch(&self, buckets: &mut Buckets, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+        lines.hashes().iter().try_for_each(|&hash| {
             let shard = self.builder.shard_of(hash);
-            let bucket = &mut buckets[shard];
-            bucket.push(hash);
-            if bucket.len() == bucket.capacity() {
-                self.empty(shard, bucket)?;
-            }
-        }
-        Ok(())
+            buckets.add(shard, hash).map_or(Ok(()), |full| self.take(shard, full))
+        })
     }
 
-    fn finish(&self, mut buckets: Self::Local) -> Result<(), Error> {
-        let mut buckets = buckets.iter_mut().enumerate();
-        buckets.try_for_each(|(shard, bucket)| self.empty(shard, bucket))
+    fn finish(&self, mut buckets: Buckets) -> Result<(), Error> {
+        (0..self.hashes.len()).try_for_each(|shard| self.take(shard, buckets.empty(shard)))
     }
 }

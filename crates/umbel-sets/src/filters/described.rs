@@ -7,15 +7,6 @@ use umbel::{KeyDescription, Kind};
 
 use crate::{Error, Missing, Options};
 
-/// A field that keys came from; one entry for each, in the order of the key.
-const FIELD: &str = "field";
-/// The type of the keys.
-const TYPE: &str = "type";
-/// A step of normalization before hashing; one entry for each.
-const NORMALIZATION: &str = "normalization";
-/// The type of keys taken from records, and of lines.
-const TEXT: &str = "text";
-
 /// Returns the description for a filter made from the keys of a job: empty for whole records compared as they are.
 /// `names` are the filter's names for the fields of the key; empty if it uses the job's.
 ///
@@ -38,25 +29,15 @@ pub fn keys_of(kind: Kind, options: &Options, names: &[String]) -> Result<KeyDes
         return Err(Error::Names { fields: fields.len(), names: names.len() });
     }
     let mut keys = KeyDescription::default();
-    let mut say = |name, value: &str| keys.push(name, value).map_err(umbel::Error::from);
+    let mut say =
+        |name, value: &str| keys.push(name, value).map_err(|error| Error::Filter(error.into()));
     if !kind.rows() && !names.is_empty() {
-        names.iter().try_for_each(|field| say(FIELD, field)).map_err(Error::Filter)?;
-        say(TYPE, TEXT).map_err(Error::Filter)?;
+        // In the order of the key.
+        names.iter().try_for_each(|field| say("field", field))?;
+        say("type", "text")?;
     }
-    options
-        .normalization
-        .steps()
-        .try_for_each(|step| say(NORMALIZATION, step))
-        .map_err(Error::Filter)?;
+    options.normalization.steps().try_for_each(|step| say("normalization", step))?;
     Ok(keys)
-}
-
-/// Checks that a filter of this kind with `keys` can answer for the `wanted` keys; see [`KeyDescription::check`].
-///
-/// # Errors
-/// [`Error::OtherKeys`], which names both.
-pub fn check_keys(kind: Kind, keys: &KeyDescription, wanted: &KeyDescription) -> Result<(), Error> {
-    Ok(keys.check(kind, wanted)?)
 }
 
 #[cfg(test)]
@@ -79,14 +60,11 @@ mod tests {
         for (i, left) in all.into_iter().enumerate() {
             for (j, right) in all.into_iter().enumerate() {
                 let alike = i == j || [(0, 1), (0, 2), (1, 0), (2, 0)].contains(&(i, j));
-                assert_eq!(
-                    check_keys(Kind::Blocked, left, right).is_ok(),
-                    alike,
-                    "{left:?} {right:?}"
-                );
+                let checked = left.check(Kind::Blocked, right);
+                assert_eq!(checked.is_ok(), alike, "{left:?} {right:?}");
             }
         }
-        let error = check_keys(Kind::Blocked, &ab, &a).unwrap_err().to_string();
+        let error = ab.check(Kind::Blocked, &a).unwrap_err().to_string();
         assert!(error.contains(r#"built from the fields "a", "b", so"#), "{error}");
         assert!(error.contains(r#"the field "a""#), "{error}");
     }
@@ -105,24 +83,24 @@ mod tests {
             (&none, &two),
             (&numbers, &two),
         ] {
-            let error = check_keys(Kind::Blocked, left, right).unwrap_err().to_string();
+            let error = left.check(Kind::Blocked, right).unwrap_err().to_string();
             assert!(
-                check_keys(Kind::Blocked, right, left).is_err()
-                    && check_keys(Kind::Blocked, right, right).is_ok(),
+                right.check(Kind::Blocked, left).is_err()
+                    && right.check(Kind::Blocked, right).is_ok(),
                 "{error}"
             );
         }
         let ours = keys(&[("type", "text"), ("made by", "hand")]);
-        assert!(check_keys(Kind::Blocked, &ours, &none).is_ok(), "text goes without saying");
+        assert!(ours.check(Kind::Blocked, &none).is_ok(), "text goes without saying");
     }
 
     #[test]
     fn the_fields_of_rows_are_not_compared() {
         let none = keys(&[]);
         let named = keys(&[("field", "a"), ("field", "b")]);
-        assert!(check_keys(Kind::Attributes, &named, &none).is_ok());
-        assert!(check_keys(Kind::Blocked, &named, &none).is_err());
+        assert!(named.check(Kind::Attributes, &none).is_ok());
+        assert!(named.check(Kind::Blocked, &none).is_err());
         let trimmed = keys(&[("normalization", "trim")]);
-        assert!(check_keys(Kind::Attributes, &trimmed, &none).is_err());
+        assert!(trimmed.check(Kind::Attributes, &none).is_err());
     }
 }

@@ -124,7 +124,7 @@ impl ForeignLines {
     pub(crate) fn insert(&mut self, lines: &Lines<'_>) -> Result<(), Error> {
         let Self { filter, keys, .. } = self;
         keys.each(lines, |first, batch| {
-            filter.insert_all(batch).map_err(|error| (error, refused(filter, first, batch)))
+            filter.insert_all(batch).map_err(|error| refused(filter, batch, lines, first, error))
         })
     }
 
@@ -132,17 +132,30 @@ impl ForeignLines {
     pub(crate) fn ask(&self, lines: &Lines<'_>, found: &mut [bool]) -> Result<(), Error> {
         let Self { filter, keys, .. } = self;
         keys.each(lines, |first, batch| {
-            filter
-                .contains_all(batch, &mut found[first..][..batch.len()])
-                .map_err(|error| (error, refused(filter, first, batch)))
+            let found = &mut found[first..][..batch.len()];
+            let asked = filter.contains_all(batch, found);
+            asked.map_err(|error| refused(filter, batch, lines, first, error))
         })
     }
 }
 
-/// The line whose key `filter` refuses, in a batch that begins with line `first`; `None` if it accepts all.
-fn refused(filter: &Foreign, first: usize, batch: &[Key<'_>]) -> Option<usize> {
-    let at = batch.iter().position(|key| filter.contains(*key).is_err());
-    at.map(|at| first + at)
+/// The error of a batch that begins with line `first`, about the line whose key `filter` refuses, if any.
+fn refused(
+    filter: &Foreign,
+    batch: &[Key<'_>],
+    lines: &Lines<'_>,
+    first: usize,
+    error: umbel_foreign::Error,
+) -> Error {
+    match batch.iter().position(|key| filter.contains(*key).is_err()) {
+        Some(at) => about(lines, first + at, error),
+        None => error.into(),
+    }
+}
+
+/// The error for a line whose key is refused.
+fn about(lines: &Lines<'_>, line: usize, error: umbel_foreign::Error) -> Error {
+    Error::Key { at: lines.at(line), source: error.into() }
 }
 
 /// How lines become keys of a format.
@@ -162,32 +175,21 @@ impl LineKeys {
         }
     }
 
-    /// Calls `work` with the keys of `lines`, some at a time, and the first one's number; its errors may name the
-    /// line.
+    /// Calls `work` with the keys of `lines`, some at a time, and the first one's number.
     fn each(
         self,
         lines: &Lines<'_>,
-        mut work: impl FnMut(usize, &[Key<'_>]) -> Result<(), (umbel_foreign::Error, Option<usize>)>,
+        mut work: impl FnMut(usize, &[Key<'_>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         /// Keys per call: several times as many as are prefetched.
         const BATCH: usize = 256;
-        let about = |line: usize, error: umbel_foreign::Error| Error::Key {
-            at: lines.at(line),
-            source: error.into(),
-        };
         let mut buffers = vec![Vec::new(); BATCH.min(lines.len())];
         for first in (0..lines.len()).step_by(BATCH) {
-            let batch = first..lines.len().min(first + BATCH);
-            let keys: Vec<Key<'_>> = batch
-                .zip(&mut buffers)
-                .map(|(i, buffer)| {
-                    self.0.read(lines.key(i), buffer).map_err(|error| about(i, error))
-                })
-                .collect::<Result<_, _>>()?;
-            work(first, &keys).map_err(|(error, line)| match line {
-                Some(line) => about(line, error),
-                None => error.into(),
-            })?;
+            let batch = (first..lines.len()).zip(&mut buffers);
+            let read = |(i, buffer)| {
+                self.0.read(lines.key(i), buffer).map_err(|error| about(lines, i, error))
+            };
+            work(first, &batch.map(read).collect::<Result<Vec<_>, _>>()?)?;
         }
         Ok(())
     }
@@ -195,10 +197,9 @@ impl LineKeys {
     /// Counts the keys of some lines.
     pub(crate) fn count(self, counter: &mut KeyCounter, lines: &Lines<'_>) -> Result<(), Error> {
         self.each(lines, |first, keys| {
-            for (i, key) in keys.iter().enumerate() {
-                counter.add(*key).map_err(|error| (error, Some(first + i)))?;
-            }
-            Ok(())
+            (first..)
+                .zip(keys)
+                .try_for_each(|(i, key)| counter.add(*key).map_err(|error| about(lines, i, error)))
         })
     }
 }

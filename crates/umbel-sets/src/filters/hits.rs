@@ -20,26 +20,24 @@ pub fn hits(
     inputs: &[Input],
     filter: &AnyFilter,
     beside: u64,
-    each: &mut (dyn FnMut(&[KeyHash]) + Send),
+    each: &mut See<'_>,
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher().clone())?;
     let room = room_left(filter.bytes().saturating_add(beside), options)?;
-    let ask = Ask { filter, hits: Mutex::new(Hits { each, found: 0 }) };
+    let ask = Ask { filter, hits: Mutex::new((each, 0)) };
     let mut report = Report::default();
     scanner.read(inputs, room, &ask, &mut report)?;
-    report.found = ask.hits.into_inner().expect("no worker panics").found;
+    report.found = ask.hits.into_inner().expect("no worker panics").1;
     Ok(report)
 }
 
+type See<'a> = dyn FnMut(&[KeyHash]) + Send + 'a;
+
 struct Ask<'a> {
     filter: &'a AnyFilter,
-    hits: Mutex<Hits<'a>>,
-}
-
-struct Hits<'a> {
-    each: &'a mut (dyn FnMut(&[KeyHash]) + Send),
-    found: u64,
+    /// What sees them, and their number.
+    hits: Mutex<(&'a mut See<'a>, u64)>,
 }
 
 impl Visit for Ask<'_> {
@@ -52,8 +50,8 @@ impl Visit for Ask<'_> {
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut hits = self.hits.lock().expect("no worker panics");
-        hits.found += lines.len() as u64;
-        (hits.each)(lines.hashes());
+        hits.1 += lines.len() as u64;
+        (hits.0)(lines.hashes());
         Ok(())
     }
 }

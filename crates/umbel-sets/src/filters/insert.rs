@@ -1,57 +1,40 @@
 //! Inserts lines into a filter of any kind, or of another system.
 
-use std::io::Read;
-
-use umbel::{AnyFilter, Filter as _};
+use umbel::{AnyFilter, Attributes, Filter as _};
 use umbel_foreign::{ForeignFilter, ForeignInsert};
 
 use super::count::one_field;
-use super::filter::{Filter, ForeignLines};
+use super::filter::Filter;
 use super::room::{growth, outgrown, room_left, room_to_fill};
 use super::rows::Indices;
 use crate::budget::Budget;
 use crate::bulk::Fill;
-use crate::input::Input;
+use crate::inputs::ReadFrom;
 use crate::report::Report;
 use crate::scan::{Each, Lines, Scanner, Visit, Visitor};
 use crate::{Error, Options};
 
-/// Inserts every line of `inputs` into `filter`, on all threads.
+/// Inserts every line that is read into `filter`: lines of files on all threads, if its kind allows it.
 ///
 /// # Errors
 /// Read errors; [`Error::Memory`] if the filter does not fit in the cap; [`Error::Outgrown`] if it would outgrow the
 /// cap: then it holds the lines before; [`Error::Key`] for a line that is not a key of another system.
-pub fn insert(inputs: &[Input], filter: &mut Filter, options: &Options) -> Result<Report, Error> {
-    let scanner = Scanner::new(options, filter.hasher())?;
-    let room = room_to_insert(filter, options)?;
-    let fill: &dyn Visitor = match filter {
-        Filter::Own(AnyFilter::Blocked(filter)) => &Fill::new(filter, scanner.budget),
-        Filter::Own(other) => &fill_whole(other, scanner.budget, options)?,
-        Filter::Foreign(lines) => &fill_foreign(lines, scanner.budget),
-    };
-    let mut report = Report::default();
-    scanner.read(inputs, room, fill, &mut report)?;
-    Ok(report)
-}
-
-/// Inserts every line of `source` into `filter`.
-///
-/// # Errors
-/// As [`insert`].
-pub fn insert_stream(
-    name: &str,
-    source: &mut dyn Read,
+pub fn insert<'r>(
+    from: impl Into<ReadFrom<'r>>,
     filter: &mut Filter,
     options: &Options,
 ) -> Result<Report, Error> {
+    let from = from.into();
     let scanner = Scanner::new(options, filter.hasher())?;
     let room = room_to_insert(filter, options)?;
-    let fill: &dyn Visitor = match filter {
-        Filter::Own(filter) => &fill_whole(filter, scanner.budget, options)?,
-        Filter::Foreign(lines) => &fill_foreign(lines, scanner.budget),
+    let fill: &dyn Visitor = match (filter, &from) {
+        (Filter::Own(AnyFilter::Blocked(filter)), ReadFrom::Files(_)) => {
+            &Fill::new(filter, scanner.budget)
+        }
+        (filter, _) => &fill_whole(filter, scanner.budget, options)?,
     };
     let mut report = Report::default();
-    scanner.read_stream((name, source), room, fill, &mut report)?;
+    scanner.read(from, room, fill, &mut report)?;
     Ok(report)
 }
 
@@ -72,32 +55,30 @@ fn room_to_insert(filter: &mut Filter, options: &Options) -> Result<u64, Error> 
     Ok(room.min(budget.long_line()))
 }
 
-/// Fills a filter of any kind, one batch at a time; in order if its bits depend on the order of the keys, as in a filter that
-/// grows.
+/// Fills a filter one batch at a time; in order if its bits depend on the order of the keys, as in a filter that grows.
 fn fill_whole<'a>(
-    filter: &'a mut AnyFilter,
+    filter: &'a mut Filter,
     budget: Budget,
     options: &Options,
 ) -> Result<impl Visit + 'a, Error> {
-    let places = Indices::of_all(filter, options)?;
-    Ok(Each::new(filter.plan().kind().in_order(), move |lines: &Lines<'_>| {
-        match (&mut *filter, &places) {
-            (AnyFilter::Attributes(filter), Some(places)) => places.insert(filter, lines),
-            (filter, _) => {
-                filter.try_insert_all(lines.hashes()).map_err(|error| growth(error, budget))
-            }
+    let (places, in_order) = match filter {
+        Filter::Own(filter) => {
+            let places = Indices::of(filter, options, Attributes::indices_of_all)?;
+            (places, filter.plan().kind().in_order())
         }
-    }))
-}
-
-/// Fills another system's filter with lines in order: counts and parts of some formats depend on the order.
-fn fill_foreign(filter: &mut ForeignLines, budget: Budget) -> impl Visit {
-    Each::in_order(move |lines: &Lines<'_>| {
-        filter.insert(lines).map_err(|error| match error {
+        // Counts and parts of some formats depend on it.
+        Filter::Foreign(_) => (None, true),
+    };
+    Ok(Each::new(in_order, move |lines: &Lines<'_>| match (&mut *filter, &places) {
+        (Filter::Own(AnyFilter::Attributes(filter)), Some(places)) => places.insert(filter, lines),
+        (Filter::Own(filter), _) => {
+            filter.try_insert_all(lines.hashes()).map_err(|error| growth(error, budget))
+        }
+        (Filter::Foreign(filter), _) => filter.insert(lines).map_err(|error| match error {
             Error::Foreign(umbel_foreign::Error::GrowthLimit { bytes, .. }) => {
                 outgrown(bytes, budget)
             }
             error => error,
-        })
-    })
+        }),
+    }))
 }

@@ -4,9 +4,9 @@
 use umbel::{Cascade, KeyHash, KeyHasher, Plan};
 
 use super::count::count;
-use crate::budget::Budget;
+use super::room::room_left;
 use crate::error::Place;
-use crate::input::{Input, lengths};
+use crate::input::Input;
 use crate::report::Report;
 use crate::scan::{Each, Lines, Scanner};
 use crate::{Error, Options};
@@ -27,9 +27,7 @@ pub fn build_lists(
     hasher: KeyHasher,
     options: &Options,
 ) -> Result<(Cascade, Report), Error> {
-    const LEAST_ROOM: u64 = 1 << 20;
     let scanner = Scanner::new(options, hasher.clone())?;
-    let Budget { cap, threads, rest, .. } = scanner.budget;
     let mut report = Report::default();
     let lines = [count(include, options)?, count(exclude, options)?];
     let most = plan(lines[0], lines[1])?;
@@ -39,27 +37,22 @@ pub fn build_lists(
     let passing = caught.min(lines[0] / 2 + 1);
     let needed = [(lines[0], 16), (lines[1], 16), (caught, 48), (passing, 48), (most.bytes(), 3)]
         .into_iter()
-        .fold(LEAST_ROOM, |sum, (count, bytes)| sum.saturating_add(count.saturating_mul(bytes)));
-    if needed > rest {
-        return Err(Error::Memory { cap, least: Budget::least_cap(threads, needed) });
-    }
-    let mut gathered = [include, exclude].into_iter().zip(lines).map(|(inputs, lines)| {
+        .fold(0, |sum: u64, (count, bytes)| sum.saturating_add(count.saturating_mul(bytes)));
+    let room = room_left(needed, options)?;
+    let mut gather = |inputs: &[Input], lines: u64| {
         let mut hashes = Vec::with_capacity(lines as usize);
         let gather = Each::new(false, |lines: &Lines<'_>| {
             hashes.extend_from_slice(lines.hashes());
             Ok(())
         });
-        scanner.read(inputs, rest - needed + LEAST_ROOM, &gather, &mut report)?;
-        // The bytes were counted before.
-        report.bytes_read += lengths(inputs);
-        report.passes += inputs.len() as u32;
+        scanner.read(inputs, room, &gather, &mut report)?;
+        // They were counted before.
+        report.pass(inputs);
         hashes.sort_unstable();
         hashes.dedup();
         Ok::<_, Error>(hashes)
-    });
-    let included = gathered.next().expect("two lists")?;
-    let excluded = gathered.next().expect("two lists")?;
-    drop(gathered);
+    };
+    let (included, excluded) = (gather(include, lines[0])?, gather(exclude, lines[1])?);
     let plan = plan(included.len() as u64, excluded.len() as u64)?;
     // Both are in order: found without additional memory, and before the levels are built.
     let mut others = excluded.iter().peekable();
@@ -68,31 +61,26 @@ pub fn build_lists(
         others.peek() == Some(hash)
     });
     if let Some(&hash) = common {
-        let [(name, offset, line), (other, ..)] =
-            [find(&scanner, include, hash)?, find(&scanner, exclude, hash)?];
-        let at = Place::new(&name, offset);
+        let (at, line) = find(&scanner, include, hash)?;
+        let (Place { name: other, .. }, _) = find(&scanner, exclude, hash)?;
         return Err(scanner.located(Error::BothLists { at, line, other }, include));
     }
     Ok((Cascade::build_with_plan(&plan, &included, &excluded, hasher)?, report))
 }
 
 /// The first line with this hash: its place and its key.
-fn find(
-    scanner: &Scanner<'_>,
-    inputs: &[Input],
-    hash: KeyHash,
-) -> Result<(String, u64, Vec<u8>), Error> {
+fn find(scanner: &Scanner<'_>, inputs: &[Input], hash: KeyHash) -> Result<(Place, Vec<u8>), Error> {
     for input in inputs {
         let mut found = None;
         let find = Each::in_order(|lines: &Lines<'_>| {
             if let Some(i) = lines.hashes().iter().position(|other| *other == hash) {
-                found.get_or_insert_with(|| (lines.offset(i), lines.key(i).to_vec()));
+                found.get_or_insert_with(|| (lines.at(i), lines.key(i).to_vec()));
             }
             Ok(())
         });
         scanner.scan(std::slice::from_ref(input), scanner.budget.rest / 2, &find)?;
-        if let Some((offset, line)) = found {
-            return Ok((input.name().to_owned(), offset, line));
+        if let Some(found) = found {
+            return Ok(found);
         }
     }
     unreachable!("inputs are checked to be unchanged")

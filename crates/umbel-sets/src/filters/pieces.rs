@@ -7,66 +7,129 @@
 //! of the filter is read and written once.
 
 use std::fs::File;
-use std::io::{Seek, Write};
+use std::io::{self, Read, Seek, Write};
+use std::slice;
 use std::sync::Mutex;
 
 use umbel::{FileError, KeyDescription, KeyHash, KeyHasher, Plan, Receipt, Secret};
 use umbel::{Shard, ShardIndex};
 use umbel_io::{PageBuffer, PageReader, PageWriter};
 
-use super::shards::{InShards, OldShards};
+use super::shards::InShards;
 use crate::budget::Budget;
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
+use crate::scan::{Each, Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::temporary::TempFile;
+use crate::unseen::journal::Notes;
+use crate::unseen::of_output;
 use crate::{Error, Options};
 
 /// The maximum number of pieces: each has a file, and a write buffer of at least 16 KiB.
 const MOST_PIECES: u64 = 256;
 
-/// Hashes processed together.
-pub(crate) const BATCH: usize = 1 << 12;
+/// Hashes processed together; a multiple of 8.
+const BATCH: usize = 1 << 12;
 
 /// A blocked filter in a file, used without ever being in memory as a whole.
 pub struct LargeFilter<'a> {
     /// Its file.
     pub file: &'a File,
-    /// Bytes of the file.
-    pub length: u64,
-    /// The secret, if it is keyed.
-    pub secret: Option<&'a Secret>,
-    /// Passes on, some at a time, the hashes of keys that count as its own although they are not in the file yet.
-    pub noted: &'a Noted<'a>,
+    /// The journal next to it, whose hashes count as its own.
+    pub notes: Option<&'a Notes>,
+    pieces: InShards<PageReader<&'a File>>,
 }
 
-/// A function that passes hashes to its argument.
-pub type Noted<'a> =
-    dyn Fn(&mut dyn FnMut(&[KeyHash]) -> Result<(), Error>) -> Result<(), Error> + 'a;
-
-/// The parts that work on a filter starts with.
-type Opened<'a, 'o> = (OldShards<PageReader<&'a File>>, InShards, Scanner<'o>, Split);
+/// Gets some hashes of a piece, in order, and whether they are noted ones; sets an answer for each.
+type Ask<'a> = dyn FnMut(&mut Shard<'_>, &[KeyHash], bool, &mut [bool]) + 'a;
 
 impl<'a> LargeFilter<'a> {
-    /// Opens it: returns the filter, its pieces, sized to leave room for the work, the scanner of lines with its hash,
-    /// and the writer that spills hashes, `ordered` or not, noted ones first.
-    pub(crate) fn open<'o>(
-        &self,
+    /// Opens the filter in a file of `length` bytes, with the secret, if it is keyed, and the journal next to it, if
+    /// there is one.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`](umbel::AnyFilter::read), except for the checksums of the payload; [`FileError::Kind`] if
+    /// the filter is not blocked.
+    pub fn open(
+        mut file: &'a File,
+        length: u64,
+        secret: Option<&Secret>,
+        notes: Option<&'a Notes>,
+    ) -> Result<Self, FileError> {
+        file.rewind()?;
+        let pieces = InShards::open(PageReader::new(1 << 18, file), length, secret)?;
+        Ok(Self { file, notes, pieces })
+    }
+
+    /// Returns its plan.
+    pub fn plan(&self) -> &Plan {
+        &self.pieces.plan
+    }
+
+    /// Returns the description of its keys.
+    pub fn description(&self) -> &KeyDescription {
+        &self.pieces.description
+    }
+
+    /// Begins to work on it: returns the scanner of lines with its hash, and the writer that spills hashes, `ordered` or not,
+    /// noted ones first.
+    fn begin<'o>(
+        &mut self,
         ordered: bool,
         options: &'o Options,
-    ) -> Result<Opened<'a, 'o>, Error> {
-        let budget = Budget::new(options.memory, options.threads)?;
-        let mut file = self.file;
-        file.rewind().map_err(FileError::from)?;
-        let source = PageReader::new(1 << 18, file);
-        let old = OldShards::open(source, self.length, self.secret)?;
-        let scanner = Scanner::new(options, old.hasher().clone())?;
-        let shards = InShards::new(old.plan(), piece(budget));
-        let split = Split::new(shards, old.plan(), budget, ordered, options)?;
-        (self.noted)(&mut |hashes| split.note(hashes))?;
-        Ok((old, shards, scanner, split))
+    ) -> Result<(Scanner<'o>, Split), Error> {
+        let scanner = Scanner::new(options, self.pieces.hasher.clone())?;
+        let split = Split::new(&mut self.pieces, scanner.budget, ordered, options)?;
+        if let Some(notes) = self.notes {
+            let note = |hashes: Vec<_>| Ok(split.write(&hashes, 1)?);
+            notes.each_hashes(self.file, note).map_err(|error| {
+                error.downcast().unwrap_or_else(|error| Error::Work(error.into()))
+            })?;
+        }
+        Ok((scanner, split))
+    }
+
+    /// Reads all lines of `inputs`, then answers them piece by piece. The lines of `had` count as noted. The filter goes
+    /// to `out` as `ask` leaves it. Returns its receipts before and after.
+    pub(crate) fn answer<'o>(
+        mut self,
+        inputs: &[Input],
+        had: Option<&Input>,
+        out: Option<&mut dyn Write>,
+        options: &'o Options,
+        ask: &mut Ask<'_>,
+    ) -> Result<(Answered<'o>, Receipt, Receipt), Error> {
+        let (scanner, split) = self.begin(true, options)?;
+        let mut pieces = self.pieces;
+        let room = room(scanner.budget);
+        options.progress.expect(2 * lengths(inputs));
+        if let Some(had) = had {
+            let of_output = &of_output(options);
+            let scanner = Scanner::new(of_output, pieces.hasher.clone())?;
+            let note = Each::in_order(|lines: &Lines<'_>| split.write(lines.hashes(), 1));
+            scanner.scan(slice::from_ref(had), room, &note)?;
+        }
+        let mut passes = Passes::new(inputs);
+        passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, room, &split)?)?;
+        let (index, count) = (pieces.index(), pieces.count());
+        let mut answers = Answers::new(index, count, scanner.budget, options)?;
+        let mut hashes = split.finish()?;
+        let mut found = vec![false; BATCH];
+        let mut work = |shard: &mut Shard<'_>| {
+            answers.begin_piece();
+            hashes.next().expect("as many pieces as shards").each(|hashes, noted| {
+                let found = &mut found[..hashes.len()];
+                ask(shard, hashes, noted, found);
+                if noted { Ok(()) } else { answers.push(found) }
+            })
+        };
+        let (before, after) = pieces.pass(out, &mut work)?;
+        let spilled = answers.finish()?;
+        let read = spilled + pieces.plan.bytes();
+        let answered = Answered { scanner, passes, answers, spilled, read };
+        Ok((answered, before.receipt(&pieces.hasher), after.receipt(&pieces.hasher)))
     }
 }
 
@@ -84,15 +147,9 @@ pub fn build_in_pieces(
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
     let scanner = Scanner::new(options, hasher.clone())?;
-    let shards = InShards::new(plan, piece(scanner.budget));
-    let split = Split::new(shards, plan, scanner.budget, false, options)?;
-    let mut report = Report::default();
-    scanner.read(inputs, room(scanner.budget), &split, &mut report)?;
-    report.bytes_spilled += spilled(report.lines);
-    report.bytes_read += spilled(report.lines);
-    let mut pieces = split.finish()?;
-    let receipt = shards.write(&hasher, keys, out, &mut |shard| pieces.take().insert(shard))?;
-    Ok((report, receipt))
+    let mut pieces = InShards::<io::Empty>::new(*plan, hasher, keys.clone());
+    let split = Split::new(&mut pieces, scanner.budget, false, options)?;
+    insert_in_pieces(inputs, &scanner, split, pieces, out)
 }
 
 /// Writes `filter` to `out`, with all lines of `inputs` added.
@@ -101,18 +158,37 @@ pub fn build_in_pieces(
 /// As [`build_in_pieces`], and errors of the filter.
 pub fn add_in_pieces(
     inputs: &[Input],
-    filter: &LargeFilter<'_>,
+    mut filter: LargeFilter<'_>,
     out: &mut dyn Write,
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
-    let (old, shards, scanner, split) = filter.open(false, options)?;
+    let (scanner, split) = filter.begin(false, options)?;
+    let old = filter.plan().bytes();
+    let (mut report, receipt) = insert_in_pieces(inputs, &scanner, split, filter.pieces, out)?;
+    report.bytes_read += old;
+    Ok((report, receipt))
+}
+
+fn insert_in_pieces<R: Read>(
+    inputs: &[Input],
+    scanner: &Scanner<'_>,
+    split: Split,
+    mut pieces: InShards<R>,
+    out: &mut dyn Write,
+) -> Result<(Report, Receipt), Error> {
     let mut report = Report::default();
     scanner.read(inputs, room(scanner.budget), &split, &mut report)?;
     report.bytes_spilled += spilled(report.lines);
-    report.bytes_read += spilled(report.lines) + old.plan().bytes();
-    let mut pieces = split.finish()?;
-    let (_, receipt) = shards.rewrite(old, out, &mut |shard| pieces.take().insert(shard))?;
-    Ok((report, receipt))
+    report.bytes_read += spilled(report.lines);
+    let mut hashes = split.finish()?;
+    let mut insert = |shard: &mut Shard<'_>| {
+        hashes.next().expect("as many pieces as shards").each(|hashes, _| {
+            shard.insert_all(hashes);
+            Ok(())
+        })
+    };
+    let (_, after) = pieces.pass(Some(out), &mut insert)?;
+    Ok((report, after.receipt(&pieces.hasher)))
 }
 
 /// Writes the lines of `inputs` that may be in `filter` to `out`, in order, or with `absent` the others. Also returns
@@ -122,40 +198,25 @@ pub fn add_in_pieces(
 /// As [`build_in_pieces`], and errors of the filter.
 pub fn query_in_pieces(
     inputs: &[Input],
-    filter: &LargeFilter<'_>,
+    filter: LargeFilter<'_>,
     absent: bool,
     out: &mut (dyn Write + Send),
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
-    let (old, shards, scanner, split) = filter.open(true, options)?;
-    let (plan, index, budget) = (*old.plan(), shards.index(), scanner.budget);
-    options.progress.expect(2 * lengths(inputs));
-    let mut passes = Passes::new(inputs);
-    passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, room(budget), &split)?)?;
-    let mut answers = AnswerWriter::new(options)?;
-    let (mut pieces, mut found) = (split.finish()?, vec![false; BATCH]);
-    let receipt = shards.read(old, &mut |shard| {
-        pieces.take().each(|hashes, noted| {
-            if noted {
-                shard.insert_all(hashes);
-                return Ok(());
-            }
-            let found = &mut found[..hashes.len()];
+    let ask = &mut |shard: &mut Shard<'_>, hashes: &[KeyHash], noted, found: &mut [bool]| {
+        if noted {
+            shard.insert_all(hashes);
+        } else {
             shard.contains_all(hashes, found);
-            answers.push(found)
-        })?;
-        answers.end_piece()
-    })?;
-    let spilled = answers.spilled();
-    let answer = Answer {
-        index,
-        state: Mutex::new((answers.finish(budget)?, Sink::new(out, options.separator))),
-        absent,
+        }
     };
-    passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, room(budget), &answer)?)?;
-    let mut report = passes.finish_with(inputs, spilled + plan.bytes(), spilled);
-    let (_, sink) = answer.state.into_inner().expect("no worker panics");
-    sink.finish(&mut report)?;
+    let (answered, _, receipt) = filter.answer(inputs, None, None, options, ask)?;
+    let sink = Mutex::new(Sink::new(out, options.separator));
+    let locked = || sink.lock().expect("no worker panics");
+    let header = &|row: &[u8]| locked().header(Some(row));
+    let lines = &|lines: &Lines<'_>, wanted: &[usize]| locked().rows(lines, wanted.iter().copied());
+    let mut report = answered.write(inputs, !absent, header, lines)?;
+    sink.into_inner().expect("no worker panics").finish(&mut report)?;
     Ok((report, receipt))
 }
 
@@ -164,18 +225,13 @@ fn spilled(lines: u64) -> u64 {
     16 * lines
 }
 
-/// Bytes of a piece in memory.
-pub(crate) fn piece(budget: Budget) -> u64 {
-    budget.rest / 2
-}
-
 /// Bytes that a long line may use while no piece is in memory.
-pub(crate) fn room(budget: Budget) -> u64 {
+fn room(budget: Budget) -> u64 {
     budget.long_line().max(budget.rest / 2)
 }
 
 /// Spills the hashes of lines by piece.
-pub(crate) struct Split {
+struct Split {
     index: ShardIndex,
     files: Vec<Mutex<(PageWriter<TempFile>, u64)>>,
     /// Whether the hashes of a piece must be in the order of the lines.
@@ -183,18 +239,18 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// For the pieces of a filter.
-    pub(crate) fn new(
-        shards: InShards,
-        plan: &Plan,
+    /// Divides a filter into pieces of half the memory.
+    fn new<R: Read>(
+        pieces: &mut InShards<R>,
         budget: Budget,
         ordered: bool,
         options: &Options,
     ) -> Result<Self, Error> {
-        let (index, count) = (shards.index(), shards.count());
+        pieces.divide(budget.rest / 2);
+        let (index, count) = (pieces.index(), pieces.count());
         let most = MOST_PIECES.min(budget.spare_files()).max(2);
         if count > most {
-            let least = Budget::least_cap(budget.threads, 2 * plan.bytes().div_ceil(most));
+            let least = Budget::least_cap(budget.threads, 2 * pieces.plan.bytes().div_ceil(most));
             return Err(Error::Memory { cap: budget.cap, least });
         }
         let buffer = (budget.rest / 8 / count).min(256 << 10) as usize;
@@ -206,6 +262,7 @@ impl Split {
         Ok(Self { index, files, ordered })
     }
 
+    /// Spills hashes; those that are not of lines are `noted`, and come first: each counts 1.
     fn write(&self, hashes: &[KeyHash], noted: u64) -> Result<(), Error> {
         for hash in hashes {
             let mut piece =
@@ -218,17 +275,12 @@ impl Split {
         Ok(())
     }
 
-    /// Spills hashes that are not of lines; all of them before any line.
-    pub(crate) fn note(&self, hashes: &[KeyHash]) -> Result<(), Error> {
-        self.write(hashes, 1)
-    }
-
     /// The hashes of each piece.
-    pub(crate) fn finish(self) -> Result<Pieces, Error> {
+    fn finish(self) -> Result<std::vec::IntoIter<Hashes>, Error> {
         let pieces =
             self.files.into_iter().map(|piece| piece.into_inner().expect("no worker panics"));
         let hashes = |(file, noted)| Ok(Hashes { file: TempFile::finish(file)?, noted });
-        Ok(Pieces(pieces.map(hashes).collect::<Result<Vec<_>, Error>>()?.into_iter()))
+        Ok(pieces.map(hashes).collect::<Result<Vec<_>, Error>>()?.into_iter())
     }
 }
 
@@ -245,34 +297,16 @@ impl Visit for Split {
     }
 }
 
-/// The hashes of all pieces.
-pub(crate) struct Pieces(std::vec::IntoIter<Hashes>);
-
-impl Pieces {
-    /// Takes the hashes of the next piece.
-    pub(crate) fn take(&mut self) -> Hashes {
-        self.0.next().expect("as many pieces as shards")
-    }
-}
-
 /// The hashes of a piece, in a file.
-pub(crate) struct Hashes {
+struct Hashes {
     file: TempFile,
     /// The number of hashes at the start that are not of lines.
     noted: u64,
 }
 
 impl Hashes {
-    /// Inserts all of them.
-    fn insert(&self, shard: &mut Shard<'_>) -> Result<(), Error> {
-        self.each(|hashes, _| {
-            shard.insert_all(hashes);
-            Ok(())
-        })
-    }
-
     /// Passes them on in order, at most [`BATCH`] at a time, and whether they are noted ones.
-    pub(crate) fn each(
+    fn each(
         &self,
         mut each: impl FnMut(&[KeyHash], bool) -> Result<(), Error>,
     ) -> Result<(), Error> {
@@ -296,74 +330,17 @@ impl Hashes {
     }
 }
 
-/// Answers as bits in a temporary file; each piece's answers start at a new byte.
-pub(crate) struct AnswerWriter {
-    out: PageWriter<TempFile>,
-    /// The bits that do not fill a byte yet, and their number.
-    byte: u8,
-    bits: u32,
-    /// Bytes written.
-    written: u64,
-    /// For each piece, the start of its answers, and their number.
-    pieces: Vec<(u64, u64)>,
-    /// Answers of this piece.
-    count: u64,
-}
-
-impl AnswerWriter {
-    pub(crate) fn new(options: &Options) -> Result<Self, Error> {
-        let out = PageWriter::new(1 << 16, options.tmp.file()?);
-        Ok(Self { out, byte: 0, bits: 0, written: 0, pieces: Vec::new(), count: 0 })
-    }
-
-    pub(crate) fn push(&mut self, answers: &[bool]) -> Result<(), Error> {
-        for &answer in answers {
-            self.byte |= u8::from(answer) << self.bits;
-            self.bits += 1;
-            if self.bits == 8 {
-                self.byte_done()?;
-            }
-        }
-        self.count += answers.len() as u64;
-        Ok(())
-    }
-
-    fn byte_done(&mut self) -> Result<(), Error> {
-        self.out.write_all(&[self.byte]).map_err(|error| self.out.get_ref().fail(error))?;
-        (self.byte, self.bits) = (0, 0);
-        self.written += 1;
-        Ok(())
-    }
-
-    pub(crate) fn end_piece(&mut self) -> Result<(), Error> {
-        if self.bits > 0 {
-            self.byte_done()?;
-        }
-        let count = std::mem::take(&mut self.count);
-        self.pieces.push((self.written - count.div_ceil(8), count));
-        Ok(())
-    }
-
-    /// Bytes of temporary files: of the hashes of all pieces' lines, and of their answers.
-    pub(crate) fn spilled(&self) -> u64 {
-        spilled(self.pieces.iter().map(|(_, count)| count).sum()) + self.written
-    }
-
-    pub(crate) fn finish(self, budget: Budget) -> Result<Answers, Error> {
-        let file = TempFile::finish(self.out)?;
-        let buffer = (budget.rest / 8 / self.pieces.len() as u64).clamp(512, 64 << 10) as usize;
-        let piece = |(start, count)| PieceAnswers { start, count, next: 0, held: Vec::new() };
-        Ok(Answers { file, buffer, pieces: self.pieces.into_iter().map(piece).collect() })
-    }
-}
-
-/// The answers of all pieces, in the order of the lines.
-pub(crate) struct Answers {
-    file: TempFile,
+/// Answers as bits in a temporary file: written piece by piece, each from a new byte on, and read in the order of the
+/// lines.
+struct Answers {
+    file: PageWriter<TempFile>,
+    index: ShardIndex,
+    /// Bytes of a piece that are read together.
     buffer: usize,
     pieces: Vec<PieceAnswers>,
 }
 
+#[derive(Default)]
 struct PieceAnswers {
     /// Their start in the file, and their number.
     start: u64,
@@ -375,17 +352,50 @@ struct PieceAnswers {
 }
 
 impl Answers {
-    /// Adds the numbers of the `lines` whose answers are `answer` to `wanted`.
-    pub(crate) fn wanted(
-        &mut self,
+    fn new(
         index: ShardIndex,
+        count: u64,
+        budget: Budget,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let buffer = (budget.rest / 8 / count).clamp(512, 64 << 10) as usize;
+        let file = PageWriter::new(1 << 16, options.tmp.file()?);
+        Ok(Self { file, index, buffer, pieces: Vec::new() })
+    }
+
+    fn begin_piece(&mut self) {
+        self.pieces.push(PieceAnswers { start: self.end(), ..PieceAnswers::default() });
+    }
+
+    /// Adds the next answers of the piece: a multiple of 8, or its last ones.
+    fn push(&mut self, answers: &[bool]) -> Result<(), Error> {
+        let byte = |some: &[bool]| some.iter().rfold(0, |byte, &one| byte << 1 | u8::from(one));
+        let bytes: Vec<u8> = answers.chunks(8).map(byte).collect();
+        self.pieces.last_mut().expect("it was begun").count += answers.len() as u64;
+        self.file.write_all(&bytes).map_err(|error| self.file.get_ref().fail(error))
+    }
+
+    /// Bytes written.
+    fn end(&self) -> u64 {
+        self.pieces.last().map_or(0, |piece| piece.start + piece.count.div_ceil(8))
+    }
+
+    /// Ends the last piece; returns the bytes of temporary files: of the hashes of all pieces' lines, and of their answers.
+    fn finish(&mut self) -> Result<u64, Error> {
+        self.file.flush().map_err(|error| self.file.get_ref().fail(error))?;
+        Ok(spilled(self.pieces.iter().map(|piece| piece.count).sum()) + self.end())
+    }
+
+    /// Adds the numbers of the `lines` whose answers are `answer` to `wanted`.
+    fn wanted(
+        &mut self,
         answer: bool,
         lines: &Lines<'_>,
         wanted: &mut Vec<usize>,
     ) -> Result<(), Error> {
         wanted.clear();
         for (i, hash) in lines.hashes().iter().enumerate() {
-            match self.next(index.of(*hash))? {
+            match self.next(self.index.of(*hash))? {
                 Some(found) if found == answer => wanted.push(i),
                 Some(_) => {}
                 None => return Err(Error::Changed { name: lines.name().to_owned() }),
@@ -396,7 +406,7 @@ impl Answers {
 
     /// The next answer of a piece; `None` if there are no more.
     fn next(&mut self, piece: u64) -> Result<Option<bool>, Error> {
-        let Self { file, buffer, pieces } = self;
+        let Self { file, buffer, pieces, .. } = self;
         let piece = &mut pieces[piece as usize];
         if piece.next == piece.count {
             return Ok(None);
@@ -406,7 +416,7 @@ impl Answers {
         if place == 0 && piece.next.is_multiple_of(8) {
             let left = (piece.count.div_ceil(8) - byte).min(*buffer as u64) as usize;
             piece.held.resize(left, 0);
-            file.read_exact_at(&mut piece.held, piece.start + byte)?;
+            file.get_ref().read_exact_at(&mut piece.held, piece.start + byte)?;
         }
         let answer = piece.held[place] >> (piece.next % 8) & 1 == 1;
         piece.next += 1;
@@ -414,25 +424,58 @@ impl Answers {
     }
 }
 
-/// Writes the lines with the wanted answer.
+/// Lines that were read once and answered; a second pass writes some.
+pub(crate) struct Answered<'o> {
+    scanner: Scanner<'o>,
+    passes: Passes,
+    answers: Answers,
+    /// Bytes written to temporary files, and read from them and from the filter.
+    spilled: u64,
+    read: u64,
+}
+
+impl Answered<'_> {
+    /// Passes on the header, and then the lines with the `wanted` answer, in order.
+    pub(crate) fn write(
+        self,
+        inputs: &[Input],
+        wanted: bool,
+        header: &Header<'_>,
+        lines: &Wanted<'_>,
+    ) -> Result<Report, Error> {
+        let Self { scanner, mut passes, answers, spilled, read } = self;
+        let answer = Answer { answers: Mutex::new(answers), wanted, header, lines };
+        let tallies = scanner.scan(inputs, room(scanner.budget), &answer)?;
+        passes.seen(inputs, 0..inputs.len(), &tallies)?;
+        Ok(passes.finish_with(inputs, read, spilled))
+    }
+}
+
+/// Receives a header.
+type Header<'a> = dyn Fn(&[u8]) -> Result<(), Error> + Sync + 'a;
+
+/// Receives some of the lines, by their numbers.
+type Wanted<'a> = dyn Fn(&Lines<'_>, &[usize]) -> Result<(), Error> + Sync + 'a;
+
+/// Passes on the lines with the wanted answer.
 struct Answer<'a> {
-    index: ShardIndex,
-    state: Mutex<(Answers, Sink<'a>)>,
-    absent: bool,
+    answers: Mutex<Answers>,
+    wanted: bool,
+    header: &'a Header<'a>,
+    lines: &'a Wanted<'a>,
 }
 
 impl Visit for Answer<'_> {
     type Local = Vec<usize>;
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
-        self.state.lock().expect("no worker panics").1.header(Some(row))
+        (self.header)(row)
     }
 
     fn kept(&self, wanted: &mut Vec<usize>, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut state = self.state.lock().expect("no worker panics");
-        let (answers, sink) = &mut *state;
-        answers.wanted(self.index, !self.absent, lines, wanted)?;
-        sink.rows(lines, wanted.iter().copied())
+        let mut answers = self.answers.lock().expect("no worker panics");
+        answers.wanted(self.wanted, lines, wanted)?;
+        (self.lines)(lines, wanted)
     }
 }
 
@@ -445,23 +488,25 @@ mod tests {
 
     use super::*;
     use crate::testing::{lines, workplace, write};
+    use crate::unseen::Checkpoint;
+    use crate::unseen::journal::{Journal, Reached, path_of};
 
     #[test]
     fn answers_come_back_piece_by_piece() {
         let (_dir, options) = workplace(b'\n');
         let answer = |piece: usize, i: usize| (piece * 31 + i * i).is_multiple_of(3);
-        let mut writer = AnswerWriter::new(&options).unwrap();
         let counts = [0, 8, 3, 16, 0, 5000, 7];
+        let (index, budget) = (ShardIndex::new(7, 1), Budget::new(16 << 20, 1).unwrap());
+        let mut answers = Answers::new(index, 7, budget, &options).unwrap();
         for (piece, &count) in counts.iter().enumerate() {
             let all: Vec<bool> = (0..count).map(|i| answer(piece, i)).collect();
-            for some in all.chunks(100) {
-                writer.push(some).unwrap();
+            answers.begin_piece();
+            for some in all.chunks(104) {
+                answers.push(some).unwrap();
             }
-            writer.end_piece().unwrap();
         }
         let bytes: usize = counts.iter().map(|count| 16 * count + count.div_ceil(8)).sum();
-        assert_eq!(writer.spilled(), bytes as u64);
-        let mut answers = writer.finish(Budget::new(16 << 20, 1).unwrap()).unwrap();
+        assert_eq!(answers.finish().unwrap(), bytes as u64);
         for i in 0..5000 {
             for (piece, &count) in counts.iter().enumerate() {
                 if i < count {
@@ -494,14 +539,20 @@ mod tests {
         assert!(found == expected);
         let crate::Receipt::Own(expected) = filter.receipt() else { unreachable!() };
         assert_eq!(receipt.keys, expected.keys);
-        // With a few keys from elsewhere in front of the same lines.
+        // With a few keys from its journal in front of the same lines.
         let mut old = tempfile::tempfile().unwrap();
         old.write_all(&found).unwrap();
         let hashes: Vec<_> = (0..7u64).map(|key| KeyHasher::default().hash(key)).collect();
+        let path = dir.path().join("old");
+        let mut journal = Journal::new(path_of(&path), None).unwrap();
+        journal.note(&hashes).unwrap();
+        let reached = Reached { at: Checkpoint::default(), output: None };
+        journal.reached(&reached).unwrap();
+        let notes = Notes::of(&path).unwrap();
         let length = found.len() as u64;
-        let large = LargeFilter { file: &old, length, secret: None, noted: &|see| see(&hashes) };
+        let large = LargeFilter::open(&old, length, None, notes.as_ref()).unwrap();
         found.clear();
-        add_in_pieces(&inputs, &large, &mut found, &options).unwrap();
+        add_in_pieces(&inputs, large, &mut found, &options).unwrap();
         let crate::Filter::Own(mut filter) = filter else { unreachable!() };
         filter.try_insert_all(&hashes).unwrap();
         assert!(found == filter.to_bytes());

@@ -1,17 +1,17 @@
 //! Finds the lines that may be in a filter, or have a prefix in a list, or the other lines.
 
 use std::borrow::Cow;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::sync::Mutex;
 
 use umbel::{AnyFilter, Attributes, Filter as _, KeyHash, KeyHasher, Scheme};
 use umbel_foreign::ForeignFilter;
 
 use super::count::one_field;
-use super::filter::{Filter, ForeignLines};
+use super::filter::Filter;
 use super::room::room_left;
 use super::rows::Indices;
-use crate::input::Input;
+use crate::inputs::ReadFrom;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::{RowStyle, Sink};
@@ -43,33 +43,24 @@ pub struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// Queries for lines that may be in `filter` and in all of the `others`, or with `absent` for lines that are
-    /// definitely missing from one of them.
+    /// Queries for lines that may be in all `filters`, or with `absent` for lines that are definitely missing from one of
+    /// them.
     ///
     /// # Errors
     /// [`Error::Memory`]; errors of contradictory [`Records`](crate::Records).
     pub fn new(
-        filter: &'a Filter,
-        others: &'a [Filter],
+        filters: &'a [Filter],
         absent: bool,
         out: &'a mut (dyn Write + Send),
         options: &'a Options,
     ) -> Result<Self, Error> {
-        let scanner = Scanner::new(options, filter.hasher())?;
-        let hashed = filter.hasher().scheme();
-        let filters = || std::iter::once(filter).chain(others);
-        let asked = filters()
-            .map(|filter| Queried::new(filter, hashed, options))
-            .collect::<Result<_, _>>()?;
-        let bytes = filters().map(Filter::bytes).fold(0, u64::saturating_add);
-        let ask = Ask {
-            wanted: Among::Filters(asked),
-            absent,
-            flush: false,
-            out: Mutex::new(Sink::new(out, options.separator)),
-        };
-        let room = room_left(bytes, options)?;
-        Ok(Self { scanner, ask, room, report: Report::default() })
+        let hasher = filters.first().map_or_else(KeyHasher::default, Filter::hasher);
+        let scanner = Scanner::new(options, hasher.clone())?;
+        let queried = |filter| Queried::new(filter, hasher.scheme(), options);
+        let asked = filters.iter().map(queried).collect::<Result<_, _>>()?;
+        let bytes = filters.iter().map(Filter::bytes).fold(0, u64::saturating_add);
+        let (room, out) = (room_left(bytes, options)?, Sink::new(out, options.separator));
+        Ok(Self::of(scanner, Among::Filters(asked), room, absent, out))
     }
 
     /// Queries for lines whose key has a prefix in the list, or with `absent` for the others. With `shown`, each line comes
@@ -86,16 +77,20 @@ impl<'a> Query<'a> {
         out: &'a mut (dyn Write + Send),
         options: &'a Options,
     ) -> Result<Self, Error> {
-        let mut out = Sink::new(out, options.separator);
         let column = options.records.column();
+        let wanted = Among::Listed { list, shown, json: column.is_none() };
+        let room = room_left(list.bytes(), options)?;
+        let scanner = Scanner::new(options, KeyHasher::default())?;
+        let mut out = Sink::new(out, options.separator);
         if shown {
             out = out.with_style(RowStyle::Behind("prefix", column));
         }
-        let wanted = Among::Listed { list, shown, json: column.is_none() };
+        Ok(Self::of(scanner, wanted, room, absent, out))
+    }
+
+    fn of(scanner: Scanner<'a>, wanted: Among<'a>, room: u64, absent: bool, out: Sink<'a>) -> Self {
         let ask = Ask { wanted, absent, flush: false, out: Mutex::new(out) };
-        let room = room_left(list.bytes(), options)?;
-        let scanner = Scanner::new(options, KeyHasher::default())?;
-        Ok(Self { scanner, ask, room, report: Report::default() })
+        Self { scanner, ask, room, report: Report::default() }
     }
 
     /// Returns the probability that a line in none of the filters passes; for a filter of rows, in the worst case for
@@ -109,7 +104,7 @@ impl<'a> Query<'a> {
             Among::Listed { list, .. } => return list.fpp(),
         };
         let mut lowest: Vec<(Option<Scheme>, f64)> = Vec::new();
-        for (scheme, fpp) in asked.iter().map(|asked| (asked.scheme(), asked.fpp())) {
+        for (scheme, fpp) in asked.iter().map(Queried::fpp) {
             match lowest.iter_mut().find(|(own, _)| *own == scheme) {
                 Some((_, least)) => *least = least.min(fpp),
                 None => lowest.push((scheme, fpp)),
@@ -123,23 +118,15 @@ impl<'a> Query<'a> {
         self.room
     }
 
-    /// Looks up the lines of files.
+    /// Looks up the lines that are read: for a stream, each result is flushed as soon as it is known.
     ///
     /// # Errors
     /// Read errors; [`Error::NoKey`]; [`Error::Output`].
-    pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
-        self.ask.flush = false;
-        self.scanner.read(inputs, self.room, &self.ask, &mut self.report)?;
+    pub fn read<'r>(&mut self, from: impl Into<ReadFrom<'r>>) -> Result<(), Error> {
+        let from = from.into();
+        self.ask.flush = matches!(from, ReadFrom::Stream(..));
+        self.scanner.read(from, self.room, &self.ask, &mut self.report)?;
         self.ask.out.lock().expect("no worker panics").flush()
-    }
-
-    /// Looks up lines from a stream: each result is flushed as soon as it is known.
-    ///
-    /// # Errors
-    /// As [`inputs`](Self::inputs).
-    pub fn stream(&mut self, name: &str, source: &mut dyn Read) -> Result<(), Error> {
-        self.ask.flush = true;
-        self.scanner.read_stream((name, source), self.room, &self.ask, &mut self.report)
     }
 
     /// Writes the rest and returns the report.
@@ -162,62 +149,55 @@ enum Among<'a> {
 }
 
 /// A filter that is queried, and how.
-enum Queried<'a> {
-    /// A filter that uses the scanner's hashes.
-    Keys(&'a AnyFilter),
-    /// One that hashes keys itself.
-    OtherKeys(&'a AnyFilter),
-    Rows(&'a Attributes, Indices),
-    Foreign(&'a ForeignLines),
+struct Queried<'a> {
+    filter: &'a Filter,
+    /// Whether it uses the scanner's hashes, if it is one of umbel.
+    hashed: bool,
+    /// For a filter of rows.
+    places: Option<Indices>,
 }
 
 impl<'a> Queried<'a> {
     /// `hashed` is the scheme of the scanner.
     fn new(filter: &'a Filter, hashed: Scheme, options: &Options) -> Result<Self, Error> {
-        Ok(match filter {
+        let places = match filter {
+            Filter::Own(own) => Indices::of(own, options, Attributes::indices)?,
             Filter::Foreign(lines) => {
                 one_field(lines.filter().format(), options)?;
-                Self::Foreign(lines)
+                None
             }
-            Filter::Own(own) => match (own, Indices::asked(own, options)?) {
-                (AnyFilter::Attributes(rows), Some(places)) => Self::Rows(rows, places),
-                _ if own.hasher().scheme() == hashed => Self::Keys(own),
-                _ => Self::OtherKeys(own),
-            },
-        })
+        };
+        Ok(Self { filter, hashed: filter.hasher().scheme() == hashed, places })
     }
 
     /// Whether each line may be in it.
     fn ask(&self, lines: &Lines<'_>, found: &mut [bool]) -> Result<(), Error> {
-        match self {
-            Self::Rows(filter, places) => places.ask(filter, lines, found)?,
-            Self::Keys(filter) => filter.contains_all(lines.hashes(), found),
-            Self::OtherKeys(filter) => {
+        match (self.filter, &self.places) {
+            (Filter::Own(AnyFilter::Attributes(filter)), Some(places)) => {
+                places.ask(filter, lines, found)?;
+            }
+            (Filter::Own(filter), _) if self.hashed => {
+                filter.contains_all(lines.hashes(), found);
+            }
+            (Filter::Own(filter), _) => {
                 let hash = |i| filter.hasher().hash(lines.key(i));
                 let hashes: Vec<KeyHash> = (0..lines.len()).map(hash).collect();
                 filter.contains_all(&hashes, found);
             }
-            Self::Foreign(foreign) => foreign.ask(lines, found)?,
+            (Filter::Foreign(foreign), _) => foreign.ask(lines, found)?,
         }
         Ok(())
     }
 
-    /// How it hashes; `None` for another system's filter.
-    fn scheme(&self) -> Option<Scheme> {
-        match self {
-            Self::Keys(filter) | Self::OtherKeys(filter) => Some(filter.hasher().scheme()),
-            Self::Rows(filter, _) => Some(filter.hasher().scheme()),
-            Self::Foreign(_) => None,
-        }
-    }
-
-    fn fpp(&self) -> f64 {
-        match self {
-            Self::Rows(filter, places) => {
-                filter.query_fpp(&places.mask()).expect("the filter's own attributes")
+    /// How it hashes, or `None` for another system's filter; and its rate.
+    fn fpp(&self) -> (Option<Scheme>, f64) {
+        match (self.filter, &self.places) {
+            (Filter::Foreign(lines), _) => (None, lines.filter().receipt().fpp),
+            (Filter::Own(AnyFilter::Attributes(filter)), Some(places)) => {
+                let fpp = filter.query_fpp(&places.mask()).expect("the filter's own attributes");
+                (Some(filter.hasher().scheme()), fpp)
             }
-            Self::Keys(filter) | Self::OtherKeys(filter) => filter.receipt().fpp,
-            Self::Foreign(lines) => lines.filter().receipt().fpp,
+            (Filter::Own(filter), _) => (Some(filter.hasher().scheme()), filter.receipt().fpp),
         }
     }
 }
@@ -230,7 +210,8 @@ struct Ask<'a> {
 }
 
 impl Visit for Ask<'_> {
-    type Local = ();
+    /// The answers of one filter.
+    type Local = Vec<bool>;
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
@@ -238,9 +219,21 @@ impl Visit for Ask<'_> {
         if self.flush { out.flush() } else { Ok(()) }
     }
 
-    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+    fn batch(
+        &self,
+        found: &mut Vec<bool>,
+        lines: &Lines<'_>,
+        keep: &mut [bool],
+    ) -> Result<(), Error> {
         match &self.wanted {
-            Among::Filters(asked) => in_all(asked, lines, keep)?,
+            Among::Filters(asked) => {
+                keep.fill(true);
+                found.resize(lines.len(), false);
+                for asked in asked {
+                    asked.ask(lines, found)?;
+                    keep.iter_mut().zip(&*found).for_each(|(keep, found)| *keep &= found);
+                }
+            }
             Among::Listed { list, .. } => {
                 let keys: Vec<_> = (0..lines.len()).map(|i| lines.key(i)).collect();
                 list.find_all(&keys, keep);
@@ -250,7 +243,7 @@ impl Visit for Ask<'_> {
         Ok(())
     }
 
-    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+    fn kept(&self, _: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
         match self.wanted {
             Among::Listed { list, shown: true, json } => {
@@ -266,18 +259,4 @@ impl Visit for Ask<'_> {
         }
         if self.flush { out.flush() } else { Ok(()) }
     }
-}
-
-/// Whether each line may be in all filters.
-fn in_all(asked: &[Queried<'_>], lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-    let mut asked = asked.iter();
-    if let Some(first) = asked.next() {
-        first.ask(lines, keep)?;
-    }
-    for other in asked {
-        let mut found = vec![false; lines.len()];
-        other.ask(lines, &mut found)?;
-        keep.iter_mut().zip(found).for_each(|(keep, found)| *keep &= found);
-    }
-    Ok(())
 }

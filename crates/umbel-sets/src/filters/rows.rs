@@ -1,7 +1,7 @@
 //! Rows of named values: assigns a key's values to the attributes of a filter of rows, which it fills and queries in
 //! batches.
 
-use umbel::{AnyFilter, Attributes};
+use umbel::{AnyFilter, Attributes, RowError};
 
 use crate::records::values_of;
 use crate::scan::Lines;
@@ -15,22 +15,15 @@ pub(crate) struct Indices {
 }
 
 impl Indices {
-    /// The positions for a query, which may omit attributes; `None` for filters of keys.
-    pub(crate) fn asked(filter: &AnyFilter, options: &Options) -> Result<Option<Self>, Error> {
-        Self::of(filter, |filter| filter.indices(options.records.key()))
-    }
-
-    /// The positions for whole rows.
-    pub(crate) fn of_all(filter: &AnyFilter, options: &Options) -> Result<Option<Self>, Error> {
-        Self::of(filter, |filter| filter.indices_of_all(options.records.key()))
-    }
-
-    fn of(
+    /// The positions that `indices` finds: of all attributes, or of some for a query. `None` for filters of keys.
+    pub(crate) fn of(
         filter: &AnyFilter,
-        places: impl FnOnce(&Attributes) -> Result<Vec<usize>, umbel::RowError>,
+        options: &Options,
+        indices: impl FnOnce(&Attributes, &[String]) -> Result<Vec<usize>, RowError>,
     ) -> Result<Option<Self>, Error> {
         let AnyFilter::Attributes(filter) = filter else { return Ok(None) };
-        Ok(Some(Self { places: places(filter)?, attributes: filter.names().len() }))
+        let places = indices(filter, options.records.key())?;
+        Ok(Some(Self { places, attributes: filter.names().len() }))
     }
 
     /// Which attributes are among them.

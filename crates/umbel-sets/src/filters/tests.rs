@@ -4,6 +4,7 @@ use umbel::{AnyFilter, KeyHasher, Kind, Plan};
 
 use super::*;
 use crate::Error;
+use crate::inputs::ReadFrom;
 use crate::testing::{input, lines, workplace};
 
 fn filter(kind: Kind, keys: u64) -> AnyFilter {
@@ -22,7 +23,8 @@ fn lines_are_taken_out_and_counted() {
     let report = remove(&some, &mut held, &options).unwrap();
     assert_eq!((report.lines, report.found, report.passes), (1000, 500, 1));
     assert_eq!(report.bytes_read, lines(1500..2500).len() as u64);
-    let report = remove_stream("some", &mut &lines(0..2000)[..], &mut held, &options).unwrap();
+    let report = remove(ReadFrom::Stream("some", &mut &lines(0..2000)[..]), &mut held, &options);
+    let report = report.unwrap();
     assert_eq!((report.lines, report.found), (2000, 1500));
 }
 

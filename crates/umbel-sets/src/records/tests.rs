@@ -14,6 +14,7 @@ use umbel::KeyHasher;
 use super::*;
 use crate::budget::Budget;
 use crate::input::Spool;
+use crate::inputs::ReadFrom;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::testing::{Drip, budget, long};
 use crate::{Input, Options, Report, SetOperation};
@@ -85,8 +86,9 @@ fn see(
     match drip {
         None => scanner.read(&input(dir.path(), bytes), budget.rest, &collect, &mut report)?,
         Some(size) => {
-            let source = ("input", &mut Drip(bytes, size) as _);
-            scanner.read_stream(source, budget.rest, &collect, &mut report)?;
+            let mut drip = Drip(bytes, size);
+            let source = ReadFrom::Stream("input", &mut drip);
+            scanner.read(source, budget.rest, &collect, &mut report)?;
         }
     }
     let seen = collect.seen.into_inner().unwrap();

@@ -4,6 +4,7 @@ use umbel::KeyHash;
 
 use super::turns::{Halt, Turn};
 use super::{Lines, Scanner, Span, Tally, Work};
+use crate::error::Place;
 use crate::line_ends::LineEnds;
 use crate::records::{Copied, Flaw, Found, Head, KeyAt};
 
@@ -156,7 +157,7 @@ impl<'a> Batch<'a> {
         }
         let Scanner { format, progress, .. } = self.scanner;
         if let Some(error) = format.nowhere(flaw, origin.name, origin.offset + start as u64) {
-            progress.lacks(error);
+            progress.lacks(Place::new(origin.name, origin.offset + start as u64), error);
         }
     }
 

@@ -32,6 +32,7 @@ use crate::budget::Budget;
 use crate::error::Place;
 use crate::hash::LineHasher;
 use crate::input::{Input, Reader, lengths, read_error};
+use crate::inputs::ReadFrom;
 use crate::line_counter::LineCounter;
 use crate::records::{
     Beside, Copied, Flaw, Format, Found, Head, KeyAt, Kind, Layout, Record, Start,
@@ -395,16 +396,23 @@ impl<'a> Scanner<'a> {
         error
     }
 
-    /// Passes every line of all `inputs` to `visit`, and notes what was read.
-    pub(crate) fn read(
+    /// Passes every line to `visit`, and notes what was read.
+    pub(crate) fn read<'r>(
         &self,
-        inputs: &[Input],
+        from: impl Into<ReadFrom<'r>>,
         spare: u64,
         visit: &dyn Visitor,
         report: &mut Report,
     ) -> Result<(), Error> {
-        self.progress.expect(lengths(inputs));
-        report.passed(inputs, &self.scan(inputs, spare, visit)?);
+        match from.into() {
+            ReadFrom::Files(inputs) => {
+                self.progress.expect(lengths(inputs));
+                report.passed(inputs, &self.scan(inputs, spare, visit)?);
+            }
+            ReadFrom::Stream(name, source) => {
+                self.read_stream((name, source), spare, visit, report)?;
+            }
+        }
         Ok(())
     }
 
@@ -478,8 +486,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Like [`read`](Self::read), for every line of `source`, on this thread, as soon as it arrives.
-    pub(crate) fn read_stream(
+    /// Passes every line of `source` to `visit`, on this thread, as soon as it arrives.
+    fn read_stream(
         &self,
         (name, source): (&str, &mut dyn Read),
         spare: u64,

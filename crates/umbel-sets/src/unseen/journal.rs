@@ -23,7 +23,7 @@
 //! ```
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,6 +33,8 @@ use umbel::internals::format::Reader;
 use umbel::{AnyFilter, Capacity, Filter, KeyHash, KeyHasher};
 use umbel_io::atomic::{self, Existing};
 use umbel_io::{Access, FileAt, PageWriter, State};
+
+use super::Checkpoint;
 
 /// The first bytes of a journal: its magic number and the version.
 const START: [u8; 12] = *b"UMBELRUN\x01\0\0\0";
@@ -51,12 +53,8 @@ const LONGEST: usize = 16 * HASHES + 1;
 /// The progress of a run.
 #[derive(Clone, Debug)]
 pub struct Reached {
-    /// The input being read.
-    pub input: String,
-    /// Where the first unsettled line in it starts.
-    pub offset: u64,
-    /// Lines that were printed.
-    pub found: u64,
+    /// Where it is.
+    pub at: Checkpoint,
     /// The file they were written to, if one was named.
     pub output: Option<OutputState>,
 }
@@ -71,7 +69,7 @@ impl Reached {
                 .map_or_else(|| json!(path.as_os_str().as_encoded_bytes()), Value::from);
             json!({ "path": path, "inode": inode, "length": length, "tail": tail })
         });
-        let Self { input, offset, found, .. } = self;
+        let Checkpoint { input, offset, found } = &self.at;
         let json = json!({ "input": input, "offset": offset, "found": found, "output": output });
         [&[1], json.to_string().as_bytes()].concat()
     }
@@ -93,12 +91,12 @@ impl Reached {
                 tail: output["tail"].as_u64()?,
             }),
         };
-        Some(Self {
+        let at = Checkpoint {
             input: json["input"].as_str()?.to_owned(),
             offset: json["offset"].as_u64()?,
             found: json["found"].as_u64()?,
-            output,
-        })
+        };
+        Some(Self { at, output })
     }
 }
 
@@ -170,16 +168,7 @@ impl Announced {
     }
 
     fn content(&self) -> Vec<u8> {
-        let words = [self.at, self.length].into_iter().chain(self.sums.iter().copied());
-        [2].into_iter().chain(words.flat_map(u64::to_le_bytes)).collect()
-    }
-
-    fn from_content(content: &[u8]) -> Option<Self> {
-        let (words, []) = content.as_chunks::<8>() else { return None };
-        let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
-        let (at, length) = (words.next()?, words.next()?);
-        at.checked_add(length)?;
-        Some(Self { at, length, sums: words.collect() })
+        numbers(2, &[&[self.at, self.length], &self.sums[..]].concat())
     }
 
     /// The end of its pieces in `file`, up to the first that is missing.
@@ -214,38 +203,27 @@ struct Saved {
 
 impl Saved {
     fn content(&self) -> Vec<u8> {
-        [3].into_iter()
-            .chain([self.sum, self.up_to].into_iter().flat_map(u64::to_le_bytes))
-            .collect()
+        numbers(3, &[self.sum, self.up_to])
     }
+}
 
-    fn from_content(content: &[u8]) -> Option<Self> {
-        let (&[sum, up_to], []) = content.as_chunks::<8>() else { return None };
-        Some(Self { sum: u64::from_le_bytes(sum), up_to: u64::from_le_bytes(up_to) })
-    }
+/// The content of a frame of numbers.
+fn numbers(tag: u8, numbers: &[u64]) -> Vec<u8> {
+    [tag].into_iter().chain(numbers.iter().flat_map(|number| number.to_le_bytes())).collect()
 }
 
 /// What a filter is recognized by: XXH3 of its header and of the checksum of its table of checksums.
 fn sum_of(filter: &File) -> Result<u64> {
-    let reader = Reader::begin(ReadAt { file: filter, at: 0 }, filter.metadata()?.len())?;
+    /// No header is longer.
+    const HEADER: u64 = 1 << 17;
+    let length = filter.metadata()?.len();
+    let mut start = vec![0; length.min(HEADER) as usize];
+    filter.read_exact_at(&mut start, 0)?;
+    let reader = Reader::begin(&start[..], length)?;
     let header = reader.header();
     let mut table = [0; 8];
     filter.read_exact_at(&mut table, header.file_length()? - 8)?;
     Ok(checksum(&[header.bytes(), &table].concat()))
-}
-
-/// A file read from its start, independent of other readers.
-struct ReadAt<'a> {
-    file: &'a File,
-    at: u64,
-}
-
-impl Read for ReadAt<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(bytes, self.at)?;
-        self.at += read as u64;
-        Ok(read)
-    }
 }
 
 /// The journal of the filter at a path.
@@ -282,12 +260,11 @@ impl Notes {
             file => file.with_context(|| path.display().to_string())?,
         };
         let mut last = None;
-        each_frame(&file, &path, u64::MAX, |frame, end| {
-            if let Frame::Reached(reached) = frame {
+        for frame in frames(&file, &path) {
+            if let (Frame::Reached(reached), end) = frame? {
                 last = Some((reached, end));
             }
-            Ok(())
-        })?;
+        }
         Ok(last.map(|(reached, end)| Self { path, file, reached, end }))
     }
 
@@ -313,32 +290,20 @@ impl Notes {
     /// Errors of reading; a filter without room.
     pub fn take_in(&self, filter: &mut AnyFilter, file: &File) -> Result<()> {
         let forgets = filter.plan().kind().capacity() == Capacity::Last;
-        let mut known = Vec::new();
-        self.since_saved(file, |mut hashes| {
+        self.each_hashes(file, |mut hashes| {
             if !forgets {
-                known.resize(hashes.len(), false);
+                let mut known = vec![false; hashes.len()];
                 filter.contains_all(&hashes, &mut known);
-                let mut known = known.iter();
+                let mut known = known.into_iter();
                 hashes.retain(|_| !known.next().expect("one for each hash"));
             }
             Ok(filter.try_insert_all(&hashes)?)
         })
     }
 
-    /// Shows the hashes of the journal that the filter of `file` may lack.
-    ///
-    /// # Errors
-    /// Errors of reading, and of `each`, which can be downcast.
-    pub fn each_hashes(
-        &self,
-        file: &File,
-        mut each: impl FnMut(&[KeyHash]) -> Result<()>,
-    ) -> Result<()> {
-        self.since_saved(file, |hashes| each(&hashes))
-    }
-
-    /// Passes on the hashes of the journal, except those noted before the filter of `file` was saved.
-    fn since_saved(
+    /// Passes on the hashes of the journal, except those noted before the filter of `file` was saved. Errors of `each` can
+    /// be downcast.
+    pub(crate) fn each_hashes(
         &self,
         file: &File,
         mut each: impl FnMut(Vec<KeyHash>) -> Result<()>,
@@ -346,21 +311,24 @@ impl Notes {
         let sum = sum_of(file)?;
         let saved = self.saved_filters()?.into_iter().filter(|saved| saved.sum == sum);
         let saved = saved.map(|saved| saved.up_to).max().unwrap_or(0);
-        each_frame(&self.file, &self.path, self.end, |frame, end| match frame {
-            Frame::Hashes(hashes) if end > saved => each(hashes),
-            _ => Ok(()),
-        })
+        for frame in frames(&self.file, &self.path) {
+            match frame? {
+                (_, end) if end > self.end => break,
+                (Frame::Hashes(hashes), end) if end > saved => each(hashes)?,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// The filters that were saved with the journal's hashes, also since this was opened.
     fn saved_filters(&self) -> Result<Vec<Saved>> {
         let mut all = Vec::new();
-        each_frame(&self.file, &self.path, u64::MAX, |frame, _| {
-            if let Frame::Saved(saved) = frame {
+        for frame in frames(&self.file, &self.path) {
+            if let (Frame::Saved(saved), _) = frame? {
                 all.push(saved);
             }
-            Ok(())
-        })?;
+        }
         Ok(all)
     }
 
@@ -370,18 +338,10 @@ impl Notes {
     /// System errors.
     pub fn saved(&self, file: &File) -> Result<()> {
         let mut journal_end = self.end;
-        each_frame(&self.file, &self.path, u64::MAX, |_, end| {
-            journal_end = end;
-            Ok(())
-        })?;
-        let context = || self.path.display().to_string();
-        let saved = Saved { sum: sum_of(file).with_context(context)?, up_to: self.end };
-        let append = || -> io::Result<()> {
-            let mut journal = open_at(&self.path, journal_end)?;
-            write_frame(&mut journal, &saved.content())?;
-            journal.sync_data()
-        };
-        append().with_context(context)
+        for frame in frames(&self.file, &self.path) {
+            journal_end = frame?.1;
+        }
+        Journal { bytes: self.end, ..Journal::open(self.path.clone(), journal_end)? }.saved(file)
     }
 
     /// Removes from `out`, the file `written`, the bytes that the interrupted run appended after its last checkpoint.
@@ -393,15 +353,14 @@ impl Notes {
         let mut contradiction = written.contradiction(out, &now)?;
         // The end of our own bytes.
         let mut ours = written.length;
-        each_frame(&self.file, &self.path, u64::MAX, |frame, end| {
-            if let Frame::Announced(announced) = frame
+        for frame in frames(&self.file, &self.path) {
+            if let (Frame::Announced(announced), end) = frame?
                 && end > self.end
                 && announced.at <= ours
             {
                 ours = ours.max(announced.end_in(out)?);
             }
-            Ok(())
-        })?;
+        }
         if contradiction.is_none() && ours != now.length {
             contradiction = Some("has lines of others behind those");
         }
@@ -421,50 +380,49 @@ impl Notes {
     }
 }
 
-/// Passes on the complete frames of the journal at `path` that start before `until`, with the places of their ends.
-fn each_frame(
-    file: &File,
-    path: &Path,
-    until: u64,
-    mut each: impl FnMut(Frame, u64) -> Result<()>,
-) -> Result<()> {
+/// The complete frames of the journal at `path`, with the places of their ends.
+fn frames(file: &File, path: &Path) -> impl Iterator<Item = Result<(Frame, u64)>> {
+    let mut at = 0;
+    std::iter::from_fn(move || next_frame(file, path, &mut at).transpose())
+}
+
+/// The frame at byte `at`, or the first one, and where it ends, which is where the next one is.
+fn next_frame(file: &File, path: &Path, at: &mut u64) -> Result<Option<(Frame, u64)>> {
     let context = || path.display().to_string();
-    let mut start = [0; START.len()];
-    if !whole(file.read_exact_at(&mut start, 0)).with_context(context)? {
-        return Ok(());
+    if *at == 0 {
+        let mut start = [0; START.len()];
+        if !whole(file.read_exact_at(&mut start, 0)).with_context(context)? {
+            return Ok(None);
+        }
+        if start[..MAGIC] != START[..MAGIC] {
+            bail!(
+                "{}: has the name of a journal of umbel unseen, but is none; move it away",
+                context()
+            );
+        }
+        if start != START {
+            bail!(
+                "{}: is a journal of umbel unseen of version {}, and this release reads version {}; use the umbel that wrote it, \
+                 without which the filter lacks keys",
+                context(),
+                start[MAGIC],
+                START[MAGIC]
+            );
+        }
+        *at = START.len() as u64;
     }
-    if start[..MAGIC] != START[..MAGIC] {
+    let found = frame_at(file, *at).with_context(context)?;
+    if let Some((_, end)) = &found {
+        *at = *end;
+    } else if is_damaged_at(file, *at).with_context(context)? {
         bail!(
-            "{}: has the name of a journal of umbel unseen, but is none; move it away",
+            "{}: is damaged at byte {at}, where keys are recorded that the filter lacks; nothing was changed; copy the \
+             file again, or move it away and build the filter anew",
             context()
         );
     }
-    if start != START {
-        bail!(
-            "{}: is a journal of umbel unseen of version {}, and this release reads version {}; use the umbel that wrote it, \
-             without which the filter lacks keys",
-            context(),
-            start[MAGIC],
-            START[MAGIC]
-        );
-    }
-    let mut at = START.len() as u64;
-    while at < until {
-        let Some((frame, end)) = frame_at(file, at).with_context(context)? else {
-            // The journal ends at a last frame that a crash left incomplete.
-            if is_damaged_at(file, at).with_context(context)? {
-                bail!(
-                    "{}: is damaged at byte {at}, where keys are recorded that the filter lacks; nothing was changed; copy the \
-                     file again, or move it away and build the filter anew",
-                    context()
-                );
-            }
-            break;
-        };
-        at = end;
-        each(frame, at)?;
-    }
-    Ok(())
+    // Else the journal ends at a last frame that a crash left incomplete.
+    Ok(found)
 }
 
 /// The frame that starts at a byte of a journal, and where it ends; `None` if there is no complete one.
@@ -527,9 +485,18 @@ fn frame(sum: &[u8], content: &[u8]) -> Option<Frame> {
             Some(Frame::Hashes(hashes.collect()))
         }
         (1, json) => Reached::from_json(json).map(Frame::Reached),
-        (2, announced) => Announced::from_content(announced).map(Frame::Announced),
-        (3, saved) => Saved::from_content(saved).map(Frame::Saved),
-        _ => None,
+        (&tag, numbers) => {
+            let (numbers, []) = numbers.as_chunks::<8>() else { return None };
+            let numbers: Vec<_> = numbers.iter().map(|one| u64::from_le_bytes(*one)).collect();
+            match (tag, &numbers[..]) {
+                (2, &[at, length, ref sums @ ..]) => {
+                    at.checked_add(length)?;
+                    Some(Frame::Announced(Announced { at, length, sums: sums.to_vec() }))
+                }
+                (3, &[sum, up_to]) => Some(Frame::Saved(Saved { sum, up_to })),
+                _ => None,
+            }
+        }
     }
 }
 
@@ -551,18 +518,28 @@ pub struct Journal {
 impl Journal {
     /// The journal at `path`, truncated after the last checkpoint, if it was `found`. Which filters were saved is kept.
     pub fn new(path: PathBuf, found: Option<&Notes>) -> Result<Self> {
-        let mut journal = Self { path, out: None, waiting: vec![0], bytes: 0, failed: false };
-        if let Some(found) = found {
-            let context = || journal.path.display().to_string();
-            let saved = found.saved_filters()?;
-            let file = open_at(&journal.path, found.end).with_context(context)?;
-            // Otherwise a power failure could leave some of these hashes between new frames.
-            file.sync_data().with_context(context)?;
-            journal.bytes = found.end;
-            journal.out = Some(PageWriter::new(1 << 13, file));
-            saved.iter().try_for_each(|saved| journal.frame(&saved.content()))?;
-        }
+        let Some(found) = found else {
+            return Ok(Self { path, out: None, waiting: vec![0], bytes: 0, failed: false });
+        };
+        let saved = found.saved_filters()?;
+        let mut journal = Self::open(path, found.end)?;
+        // Otherwise a power failure could leave some of these hashes between new frames.
+        journal.sync()?;
+        saved.iter().try_for_each(|saved| journal.frame(&saved.content()))?;
         Ok(journal)
+    }
+
+    /// The journal at `path`, to write on from `end`, where it is cut off.
+    fn open(path: PathBuf, end: u64) -> Result<Self> {
+        let open = || -> io::Result<File> {
+            let mut file = OpenOptions::new().write(true).open(&path)?;
+            file.set_len(end)?;
+            file.seek(SeekFrom::Start(end))?;
+            Ok(file)
+        };
+        let out = open().with_context(|| path.display().to_string())?;
+        let out = Some(PageWriter::new(1 << 13, out));
+        Ok(Self { path, out, waiting: vec![0], bytes: end, failed: false })
     }
 
     /// Bytes that it has.
@@ -670,14 +647,6 @@ impl Journal {
     }
 }
 
-/// Opens a journal to write on from `end`, where it is cut off.
-fn open_at(path: &Path, end: u64) -> io::Result<File> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
-    file.set_len(end)?;
-    file.seek(SeekFrom::Start(end))?;
-    Ok(file)
-}
-
 fn write_frame(out: &mut impl Write, content: &[u8]) -> io::Result<u64> {
     out.write_all(&(content.len() as u32).to_le_bytes())?;
     out.write_all(&checksum(content).to_le_bytes())?;
@@ -729,7 +698,7 @@ mod tests {
     use super::*;
 
     fn reached(output: Option<OutputState>) -> Reached {
-        Reached { input: "a".to_owned(), offset: 7, found: 1, output }
+        Reached { at: Checkpoint { input: "a".to_owned(), offset: 7, found: 1 }, output }
     }
 
     #[cfg(unix)]

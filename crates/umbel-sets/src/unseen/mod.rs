@@ -12,7 +12,8 @@ pub mod journal;
 mod seen;
 
 pub use in_pieces::SeenInPieces;
-pub use seen::{Checkpoint, Save, SaveError, Seen};
+pub(crate) use seen::of_output;
+pub use seen::{Checkpoint, Recorder, Save, Seen};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 //! This is the daily job of a crawler. Insertions are recorded at checkpoints, and the filter is saved at the end,
 //! always after the lines were written: after a run is killed, the next may repeat its last lines, but none is lost.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::slice;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
@@ -16,8 +16,8 @@ use umbel_io::threads::no_thread;
 use crate::budget::Budget;
 use crate::filters::room::{growth, room_to_fill};
 use crate::input::Input;
-use crate::report::ErrorBound;
-use crate::report::Report;
+use crate::inputs::ReadFrom;
+use crate::report::{ErrorBound, Report};
 use crate::scan::{Each, Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::{Bad, Error, Header, Missing, Options, Records};
@@ -34,112 +34,70 @@ pub struct Checkpoint {
     pub found: u64,
 }
 
-/// Records a run. An error ends the run with [`Error::Save`].
+/// Records a run. An error ends it.
 pub trait Save: Send {
-    /// Makes the output durable; `out` already has all of it.
-    ///
-    /// # Errors
-    /// Output errors.
-    fn sync(&mut self) -> std::io::Result<()>;
-
     /// Notes the hashes inserted into the filter, in order: all if it forgets old keys ([`Capacity::Last`]), else the
     /// new ones.
     ///
     /// # Errors
-    /// Any.
-    fn note(&mut self, hashes: &[KeyHash]) -> Result<(), SaveError>;
+    /// [`Error::Save`].
+    fn note(&mut self, hashes: &[KeyHash]) -> Result<(), Error>;
 
-    /// Makes the notes and the progress of the run durable, after [`sync`](Self::sync); `end` is true if nothing
-    /// follows. `filter` holds everything noted; it is `None` if the filter is written elsewhere, to be used after the
-    /// end.
+    /// Makes the output durable, which has everything written so far, then the notes and the progress of the run; `end` is
+    /// true if nothing follows. `filter` holds everything noted; it is `None` if the filter is written elsewhere, to be
+    /// used after the end.
     ///
     /// # Errors
-    /// Any.
-    fn save(
-        &mut self,
-        filter: Option<&AnyFilter>,
-        at: &Checkpoint,
-        end: bool,
-    ) -> Result<(), SaveError>;
+    /// [`Error::Output`]; [`Error::Save`].
+    fn save(&mut self, filter: Option<&AnyFilter>, at: &Checkpoint, end: bool)
+    -> Result<(), Error>;
 }
 
-/// Why a run could not be recorded.
-pub type SaveError = Box<dyn std::error::Error + Send + Sync>;
+/// The output of lines, and its record.
+pub struct Recorder<'a> {
+    pub(super) sink: Sink<'a>,
+    save: &'a mut dyn Save,
+    every: Duration,
+    saved: Instant,
+    /// Whether lines were passed since the last checkpoint.
+    new: bool,
+    /// The header of the output that is continued, and its lines.
+    under: Option<Header>,
+    pub(super) has: Option<Input>,
+    pub(super) options: &'a Options,
+    pub(super) at: Checkpoint,
+    /// The hashes to note next.
+    noted: Vec<KeyHash>,
+}
 
 /// A run that selects the lines not seen before, by a filter.
 pub struct Seen<'a> {
     scanner: Scanner<'a>,
-    skip: Skip<'a>,
+    state: Mutex<State<'a>>,
     room: u64,
-    every: Duration,
-    options: &'a Options,
     report: Mutex<Report>,
 }
 
 impl<'a> Seen<'a> {
-    /// Starts a run that writes the lines not in `filter` to `out` and inserts them. The run is saved whenever `every`
-    /// has passed since the last time and something is new, also while a stream is silent, and at the end.
+    /// Starts a run that writes the lines not in `filter`, and inserts them. The run is saved also while a stream is
+    /// silent.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::SeenRows`]; errors of contradictory [`Records`](crate::Records).
-    pub fn new(
-        filter: &'a mut AnyFilter,
-        out: &'a mut (dyn Write + Send),
-        save: &'a mut dyn Save,
-        every: Duration,
-        options: &'a Options,
-    ) -> Result<Self, Error> {
+    pub fn new(filter: &'a mut AnyFilter, recorder: Recorder<'a>) -> Result<Self, Error> {
         if filter.plan().kind().rows() {
             return Err(Error::SeenRows);
         }
-        let scanner = Scanner::new(options, filter.hasher().clone())?;
-        let room = room_to_fill(filter, options)?;
+        let scanner = Scanner::new(recorder.options, filter.hasher().clone())?;
+        let room = room_to_fill(filter, recorder.options)?;
         let left = match filter.plan().kind().capacity() {
             // If the estimate is above the plan, there is no room.
             Capacity::Most => filter.receipt().room,
             _ => u64::MAX,
         };
-        let state = State {
-            forgets: filter.plan().kind().capacity() == Capacity::Last,
-            filter,
-            left,
-            budget: scanner.budget,
-            recorder: Recorder::new(out, save, every, options),
-            flush: false,
-            failed: None,
-        };
-        let skip = Skip { state: Mutex::new(state) };
-        Ok(Self { scanner, skip, room, every, options, report: Mutex::default() })
-    }
-
-    /// Writes no header: the output continues one that has lines already, and its header if `under` is one.
-    /// Streams must have the same; files are [aligned](crate::align) to it.
-    pub fn continue_output(&mut self, under: Option<Header>) {
-        self.skip.state.get_mut().expect("no worker panics").recorder.continue_output(under);
-    }
-
-    /// Inserts the lines that the output already has, before any input: they are not written again. A filter that
-    /// forgets is unchanged.
-    ///
-    /// # Errors
-    /// As [`inputs`](Self::inputs).
-    pub fn output_has(&self, output: &Input) -> Result<(), Error> {
-        let options = &of_output(self.options);
-        let (forgets, hasher) = {
-            let state = self.skip.state.lock().expect("no worker panics");
-            (state.forgets, state.filter.hasher().clone())
-        };
-        if !forgets {
-            options.progress.expect(output.length());
-            let scanner = Scanner::new(options, hasher)?;
-            let had = Each::in_order(|lines: &Lines<'_>| {
-                let mut state = self.skip.state.lock().expect("no worker panics");
-                let (done, error) = state.insert(lines.hashes(), &mut vec![false; lines.len()])?;
-                state.check_all(lines, done, error)
-            });
-            scanner.scan(slice::from_ref(output), self.room, &had)?;
-        }
-        Ok(())
+        let budget = scanner.budget;
+        let state = State { filter, left, budget, recorder, flush: false, failed: None };
+        Ok(Self { scanner, state: Mutex::new(state), room, report: Mutex::default() })
     }
 
     /// Returns the bytes of memory left for lines, and for a decoder of them.
@@ -147,41 +105,74 @@ impl<'a> Seen<'a> {
         self.room
     }
 
-    /// Processes files.
+    /// Processes the lines that are read: from a stream, each new one is flushed as soon as it is known.
     ///
     /// # Errors
     /// Read errors; [`Error::Output`]; [`Error::Save`]; [`Error::FilterFull`] before the first line that would
     /// over-fill the filter: everything written before it is saved.
-    pub fn inputs(&self, inputs: &[Input]) -> Result<(), Error> {
-        self.skip.begin(inputs.first().map(Input::name), false)?;
-        let mut report = self.report.lock().expect("nobody panics");
-        self.settle(self.scanner.read(inputs, self.room, &self.skip, &mut report))
-    }
-
-    /// Processes lines from a stream: each new line is flushed as soon as it is known.
-    ///
-    /// # Errors
-    /// As [`inputs`](Self::inputs).
-    pub fn stream(&self, name: &str, source: &mut dyn Read) -> Result<(), Error> {
-        self.skip.begin(Some(name), true)?;
+    pub fn read<'r>(&self, from: impl Into<ReadFrom<'r>>) -> Result<(), Error> {
+        let from = from.into();
+        let every = self.begin(&from)?;
         let mut report = self.report.lock().expect("nobody panics");
         let read = thread::scope(|scope| {
             let (ended, end) = channel::<()>();
             let timer = move || {
-                // Not all the time, if checkpoints are made after each batch.
-                let every = self.every.max(Duration::from_millis(10));
                 while end.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                    self.skip.checkpoint_if_due();
+                    let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                    if state.failed.is_none() && state.recorder.is_due() {
+                        state.failed = state.checkpoint(false).err();
+                    }
                 }
             };
-            let timer = thread::Builder::new().spawn_scoped(scope, timer);
-            timer.map_err(|error| Error::Work(no_thread(&error).into()))?;
-            let (lines, room) = ((name, source), self.room);
-            let read = self.scanner.read_stream(lines, room, &self.skip, &mut report);
+            if let ReadFrom::Stream(..) = from {
+                let timer = thread::Builder::new().spawn_scoped(scope, timer);
+                timer.map_err(|error| Error::Work(no_thread(&error).into()))?;
+            }
+            let read = self.scanner.read(from, self.room, &self.state, &mut report);
             drop(ended);
             read
         });
         self.settle(read)
+    }
+
+    /// Begins to read; before the first line, inserts and notes the lines that the output already has. Returns how often
+    /// to see whether a checkpoint is due.
+    fn begin(&self, from: &ReadFrom<'_>) -> Result<Duration, Error> {
+        let name = match from {
+            ReadFrom::Files(inputs) => inputs.first().map_or("", Input::name),
+            ReadFrom::Stream(name, _) => name,
+        };
+        let has = self.state.lock().expect("no worker panics").recorder.has.take();
+        if let Some(has) = has {
+            self.insert_output(&has)?;
+        }
+        let mut state = self.state.lock().expect("no worker panics");
+        state.flush = matches!(from, ReadFrom::Stream(..));
+        if state.recorder.at.input.is_empty() {
+            state.recorder.at.input = name.to_owned();
+            state.checkpoint(false)?;
+        }
+        state.recorder.sink.flush()?;
+        // Not all the time, if checkpoints are made after each batch.
+        Ok(state.recorder.every.max(Duration::from_millis(10)))
+    }
+
+    /// Inserts the lines that the output already has: they are not written again. A filter that forgets is unchanged.
+    fn insert_output(&self, output: &Input) -> Result<(), Error> {
+        let (options, hasher) = {
+            let state = self.state.lock().expect("no worker panics");
+            if state.forgets() {
+                return Ok(());
+            }
+            (of_output(state.recorder.options), state.filter.hasher().clone())
+        };
+        options.progress.expect(output.length());
+        let had = Each::in_order(|lines: &Lines<'_>| {
+            let mut state = self.state.lock().expect("no worker panics");
+            state.insert(lines, &mut vec![false; lines.len()])?.1.map_or(Ok(()), Err)
+        });
+        Scanner::new(&options, hasher)?.scan(slice::from_ref(output), self.room, &had)?;
+        Ok(())
     }
 
     /// Ends a run from another thread, even while it waits for input: saves the lines written. Nothing is written
@@ -190,7 +181,7 @@ impl<'a> Seen<'a> {
     /// # Errors
     /// [`Error::Output`], [`Error::Save`].
     pub fn stop(&self) -> Result<Checkpoint, Error> {
-        let mut state = self.skip.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.checkpoint(true)?;
         let at = state.recorder.at.clone();
         std::mem::forget(state);
@@ -199,7 +190,7 @@ impl<'a> Seen<'a> {
 
     /// After an error, except of output or saving, the lines written are recorded.
     fn settle(&self, result: Result<(), Error>) -> Result<(), Error> {
-        let mut state = self.skip.state.lock().expect("no worker panics");
+        let mut state = self.state.lock().expect("no worker panics");
         if let Some(error) = state.failed.take() {
             return Err(error);
         }
@@ -217,7 +208,7 @@ impl<'a> Seen<'a> {
     /// [`Error::Output`], [`Error::Save`].
     pub fn finish(self) -> Result<Report, Error> {
         let mut report = self.report.into_inner().expect("nobody panics");
-        let mut state = self.skip.state.into_inner().expect("no worker panics");
+        let mut state = self.state.into_inner().expect("no worker panics");
         state.checkpoint(true)?;
         let missing = state.filter.receipt().fpp;
         report.error = Some(ErrorBound { extra: 0.0, missing });
@@ -228,8 +219,6 @@ impl<'a> Seen<'a> {
 
 struct State<'a> {
     filter: &'a mut AnyFilter,
-    /// Whether a known line changes the filter as well.
-    forgets: bool,
     /// Whether each new line is flushed immediately.
     flush: bool,
     /// The keys it may still accept, unless it grows.
@@ -240,24 +229,10 @@ struct State<'a> {
     failed: Option<Error>,
 }
 
-/// The output of lines, and its record.
-pub(super) struct Recorder<'a> {
-    pub(super) sink: Sink<'a>,
-    save: &'a mut dyn Save,
-    every: Duration,
-    saved: Instant,
-    /// Whether lines were passed since the last checkpoint.
-    new: bool,
-    /// The header of the output that is continued.
-    under: Option<Header>,
-    options: &'a Options,
-    pub(super) at: Checkpoint,
-    /// The hashes to note next.
-    noted: Vec<KeyHash>,
-}
-
 impl<'a> Recorder<'a> {
-    pub(super) fn new(
+    /// Writes lines to `out`. The run is saved whenever `every` has passed since the last time and something is new, and
+    /// at the end.
+    pub fn new(
         out: &'a mut (dyn Write + Send),
         save: &'a mut dyn Save,
         every: Duration,
@@ -265,12 +240,52 @@ impl<'a> Recorder<'a> {
     ) -> Self {
         let (sink, at) = (Sink::new(out, options.separator), Checkpoint::default());
         let (saved, noted) = (Instant::now(), Vec::new());
-        Self { sink, save, every, saved, new: false, under: None, options, at, noted }
+        Self { sink, save, every, saved, new: false, under: None, has: None, options, at, noted }
     }
 
-    pub(super) fn continue_output(&mut self, under: Option<Header>) {
+    /// Writes no header: the output continues one that has lines already, and its header if `under` is one. Streams must
+    /// have the same; files are [aligned](crate::align) to it. The lines that it `has`, if they can be read, are not
+    /// written again.
+    pub fn continue_output(&mut self, under: Option<Header>, has: Option<Input>) {
         self.sink.leave_header_out();
-        self.under = under;
+        (self.under, self.has) = (under, has);
+    }
+
+    /// Saves the lines first, then their record, with the filter if it is in memory.
+    pub(super) fn checkpoint(
+        &mut self,
+        filter: Option<&AnyFilter>,
+        end: bool,
+    ) -> Result<(), Error> {
+        self.sink.flush()?;
+        self.at.found = self.sink.lines();
+        self.save.save(filter, &self.at, end)?;
+        (self.saved, self.new) = (Instant::now(), false);
+        Ok(())
+    }
+
+    /// Whether it is time for a checkpoint.
+    fn is_due(&self) -> bool {
+        self.new && self.saved.elapsed() >= self.every
+    }
+
+    /// Notes hashes before their lines are written.
+    fn note(&mut self, hashes: impl Iterator<Item = KeyHash>) -> Result<(), Error> {
+        self.noted.clear();
+        self.noted.extend(hashes);
+        self.save.note(&self.noted)
+    }
+
+    /// Advances past the first `done` of some lines.
+    fn pass(&mut self, lines: &Lines<'_>, done: usize) {
+        self.new = true;
+        if self.at.input != lines.name() {
+            let found = self.at.found;
+            self.at = Checkpoint { input: lines.name().to_owned(), offset: 0, found };
+        }
+        if let Some(last) = done.checked_sub(1) {
+            self.at.offset = lines.offset(last) + lines.extent(last).len() as u64;
+        }
     }
 
     /// Writes the header of an input, unless the output has one, which must be the same.
@@ -281,42 +296,12 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Saves the lines first, then their record, with the filter if it is in memory.
-    pub(super) fn checkpoint(
-        &mut self,
-        filter: Option<&AnyFilter>,
-        end: bool,
-    ) -> Result<(), Error> {
-        self.sink.flush()?;
-        self.save.sync().map_err(Error::Output)?;
-        self.at.found = self.sink.lines();
-        self.save.save(filter, &self.at, end).map_err(Error::Save)?;
-        (self.saved, self.new) = (Instant::now(), false);
-        Ok(())
-    }
-
-    /// Whether it is time for a checkpoint.
-    pub(super) fn is_due(&self) -> bool {
-        self.new && self.saved.elapsed() >= self.every
-    }
-
-    /// Notes hashes before their lines are written.
-    pub(super) fn note(&mut self, hashes: impl Iterator<Item = KeyHash>) -> Result<(), Error> {
-        self.noted.clear();
-        self.noted.extend(hashes);
-        self.save.note(&self.noted).map_err(Error::Save)
-    }
-
-    /// Advances past the first `done` of some lines.
-    pub(super) fn pass(&mut self, lines: &Lines<'_>, done: usize) {
-        self.new = true;
-        if self.at.input != lines.name() {
-            let found = self.at.found;
-            self.at = Checkpoint { input: lines.name().to_owned(), offset: 0, found };
-        }
-        if let Some(last) = done.checked_sub(1) {
-            self.at.offset = lines.offset(last) + lines.extent(last).len() as u64;
-        }
+    /// Notes and writes some of `lines`, and passes all.
+    pub(super) fn lines(&mut self, lines: &Lines<'_>, wanted: &[usize]) -> Result<(), Error> {
+        self.note(wanted.iter().map(|&i| lines.hashes()[i]))?;
+        self.sink.rows(lines, wanted.iter().copied())?;
+        self.pass(lines, lines.len());
+        if self.is_due() { self.checkpoint(None, false) } else { Ok(()) }
     }
 }
 
@@ -325,13 +310,18 @@ impl State<'_> {
         self.recorder.checkpoint(Some(&*self.filter), end)
     }
 
-    /// Inserts hashes while there is room; returns their number, and why not all were inserted.
+    /// Whether a known line changes the filter as well.
+    fn forgets(&self) -> bool {
+        self.filter.plan().kind().capacity() == Capacity::Last
+    }
+
+    /// Inserts lines while there is room; returns their number, and why not all were inserted.
     fn insert(
         &mut self,
-        hashes: &[KeyHash],
+        lines: &Lines<'_>,
         new: &mut [bool],
     ) -> Result<(usize, Option<Error>), Error> {
-        let (mut done, mut error) = (0, None);
+        let (hashes, mut done, mut error) = (lines.hashes(), 0, None);
         while done < hashes.len() && self.left > 0 && error.is_none() {
             let end = hashes.len().min(done + usize::try_from(self.left).unwrap_or(usize::MAX));
             let new = &mut new[done..end];
@@ -345,51 +335,21 @@ impl State<'_> {
         // In a full filter, known keys are still known.
         let mut known = vec![false; hashes.len() - done];
         self.filter.contains_all(&hashes[done..], &mut known);
-        if self.forgets {
+        if self.forgets() {
             self.recorder.note(hashes[..done].iter().copied())?;
         } else {
             let new = hashes.iter().zip(new).filter(|(_, new)| **new);
             self.recorder.note(new.map(|(hash, _)| *hash))?;
         }
-        Ok((done + known.iter().take_while(|known| **known).count(), error))
-    }
-
-    /// Returns why not all lines were inserted, if only the first `done` were.
-    fn check_all(&self, lines: &Lines<'_>, done: usize, error: Option<Error>) -> Result<(), Error> {
-        if done == lines.len() {
-            return Ok(());
-        }
-        let (at, keys) = (lines.at(done), self.filter.plan().keys());
-        Err(error.unwrap_or(Error::FilterFull { at, keys }))
-    }
-}
-
-struct Skip<'a> {
-    state: Mutex<State<'a>>,
-}
-
-impl Skip<'_> {
-    fn checkpoint_if_due(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.failed.is_none() && state.recorder.is_due() {
-            state.failed = state.checkpoint(false).err();
-        }
-    }
-
-    /// Begins an input; before the first one, notes the lines that the output already has.
-    fn begin(&self, input: Option<&str>, flush: bool) -> Result<(), Error> {
-        let mut state = self.state.lock().expect("no worker panics");
-        state.flush = flush;
-        if state.recorder.at.input.is_empty() {
-            state.recorder.at.input = input.unwrap_or_default().to_owned();
-            state.checkpoint(false)?;
-        }
-        state.recorder.sink.flush()
+        done += known.iter().take_while(|known| **known).count();
+        let keys = self.filter.plan().keys();
+        let full = || error.unwrap_or_else(|| Error::FilterFull { at: lines.at(done), keys });
+        Ok((done, (done < hashes.len()).then(full)))
     }
 }
 
 /// Options to read the output's own lines: a line without a key, such as a record cut off by a crash, is skipped.
-pub(super) fn of_output(options: &Options) -> Options {
+pub(crate) fn of_output(options: &Options) -> Options {
     let (mut missing, mut bad) = (options.missing, options.bad);
     if missing == Missing::Refuse {
         missing = Missing::Skip;
@@ -400,27 +360,30 @@ pub(super) fn of_output(options: &Options) -> Options {
     Options { missing, bad, ..options.clone() }
 }
 
-impl Visit for Skip<'_> {
+/// Writes the lines that are new.
+impl Visit for Mutex<State<'_>> {
     /// Which of the kept lines are new.
     type Local = Vec<bool>;
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
-        let mut state = self.state.lock().expect("no worker panics");
+        let mut state = self.lock().expect("no worker panics");
         state.recorder.header(row)?;
         if state.flush { state.recorder.sink.flush() } else { Ok(()) }
     }
 
     fn kept(&self, new: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut state = self.state.lock().expect("no worker panics");
+        let mut state = self.lock().expect("no worker panics");
         if let Some(error) = state.failed.take() {
             return Err(error);
         }
         new.clear();
         new.resize(lines.len(), false);
-        let (done, error) = state.insert(lines.hashes(), new)?;
+        let (done, error) = state.insert(lines, new)?;
         state.recorder.sink.rows(lines, (0..done).filter(|&i| new[i]))?;
         state.recorder.pass(lines, done);
-        state.check_all(lines, done, error)?;
+        if let Some(error) = error {
+            return Err(error);
+        }
         if state.recorder.is_due() {
             state.checkpoint(false)
         } else if state.flush {

@@ -17,16 +17,12 @@ struct Notes {
 }
 
 impl Save for Notes {
-    fn sync(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn note(&mut self, hashes: &[KeyHash]) -> Result<(), SaveError> {
+    fn note(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
         self.hashes.extend_from_slice(hashes);
         Ok(())
     }
 
-    fn save(&mut self, _: Option<&AnyFilter>, at: &Checkpoint, _: bool) -> Result<(), SaveError> {
+    fn save(&mut self, _: Option<&AnyFilter>, at: &Checkpoint, _: bool) -> Result<(), Error> {
         self.saved.push(at.clone());
         Ok(())
     }
@@ -44,8 +40,9 @@ fn lines_seen_before_are_left_out_until_the_filter_is_full() {
         let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
         let (mut out, mut notes) = (Vec::new(), Notes::default());
         let every = Duration::from_secs(3600);
-        let seen = Seen::new(&mut filter, &mut out, &mut notes, every, &options).unwrap();
-        let result = seen.inputs(&inputs);
+        let recorder = Recorder::new(&mut out, &mut notes, every, &options);
+        let seen = Seen::new(&mut filter, recorder).unwrap();
+        let result = seen.read(&inputs);
         let offset = (2 * known.len() + lines(100..110).len()) as u64;
         if room == 400 {
             let error = result.unwrap_err();
@@ -79,13 +76,13 @@ fn reports_of_work_piece_by_piece_have_all_bytes() {
     let (hasher, keys) = (KeyHasher::default(), KeyDescription::default());
     build_in_pieces(&inputs[..1], &plan, hasher, &keys, &mut file, &options).unwrap();
     let length = file.metadata().unwrap().len();
-    let large = LargeFilter { file: &file, length, secret: None, noted: &|_| Ok(()) };
+    let large = || LargeFilter::open(&file, length, None, None).unwrap();
     let mut found = Vec::new();
-    let (queried, _) = query_in_pieces(&inputs, &large, false, &mut found, &options).unwrap();
+    let (queried, _) = query_in_pieces(&inputs, large(), false, &mut found, &options).unwrap();
     assert_eq!(found, [known, lines(1..10_000)].concat());
     let (mut new, mut notes) = (Vec::new(), Notes::default());
-    let run = SeenInPieces::new(&mut new, &mut notes, Duration::MAX, &options);
-    let (seen, _) = run.run(&inputs, &large, &mut std::io::sink()).unwrap();
+    let run = SeenInPieces::new(Recorder::new(&mut new, &mut notes, Duration::MAX, &options));
+    let (seen, _) = run.run(&inputs, large(), &mut std::io::sink()).unwrap();
     drop(run);
     assert_eq!(new, lines(10_000..20_000));
     for report in [queried, seen] {
