@@ -166,7 +166,7 @@ impl<T: Default> Words<T> {
 
     /// Allocates the block with the words of a unit.
     fn make(&mut self, unit: u64) {
-        let block = (unit / SHARE >> self.counters) as usize;
+        let block = ((unit / SHARE) >> self.counters) as usize;
         if self.blocks.len() <= block {
             // A long record skips units, whose blocks stay empty.
             self.blocks.resize_with(block + 1, Box::default);

@@ -367,7 +367,7 @@ impl Joining<'_> {
             let (ends, _) = row.as_chunks::<8>();
             let [start, end] = [0, 1].map(|i| u64::from_le_bytes(ends[i]));
             let mut list = lists.read_range(start..end, PIECE);
-            self.long((place, &row[16..]), sink, &mut |put| {
+            self.long((place, &row[16..]), sink, |put| {
                 while list.advance()? {
                     put(list.line().1.row)?;
                 }
@@ -459,7 +459,7 @@ impl Joining<'_> {
         &self,
         (place, left): (u64, &[u8]),
         sink: &mut Sink<'_>,
-        each: &mut dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error>,
+        each: impl FnOnce(&mut Put<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (mut text, mut rows) = (Vec::new(), 0);
         each(&mut |added| {
@@ -495,6 +495,9 @@ impl Joining<'_> {
         self.join.partners == Partners::Unique && lists.table.list(unit).nth(1).is_some()
     }
 }
+
+/// Receives what rows of the right input add.
+type Put<'p> = dyn FnMut(&[u8]) -> Result<(), Error> + 'p;
 
 /// Makes room for a joined row; for a long one, no more than it needs.
 fn reserve(to: &mut Vec<u8>, row: usize) {
@@ -692,7 +695,7 @@ impl Pass<'_, '_> {
             Some(unit) if joining.refuses(&self.lists, unit) => {
                 Err(joining.join.repeated(lines.key(i)))
             }
-            Some(unit) if !joining.join.total => joining.long((place, row), sink, &mut |put| {
+            Some(unit) if !joining.join.total => joining.long((place, row), sink, |put| {
                 self.lists.table.list(unit).try_for_each(|record| put(record.row))
             }),
             found => {
