@@ -152,9 +152,9 @@ impl Job {
 #[pyfunction]
 #[pyo3(name = "_job", signature = (
     verb, inputs, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=Vec::new(), header=true,
-    others=Vec::new(), null=false, recursive=false, all=false, repeated=false, at_least=None, fpp=None, keep="first", counted=false, top=None, by_count=false, ignore_case=false,
+    others=Vec::new(), null=false, recursive=false, all=false, repeated=false, at_least=None, fpp=None, keep="first", count=false, top=None, by_count=false, ignore_case=false,
     trim=false, crlf=false, normalize=Vec::new(), missing="error", bad="error", progress=None, added=None, removed=None, kept=None,
-    ignored=Vec::new(), how="inner", first=false, unique=false, prefix=None
+    ignored=Vec::new(), how="inner", first=false, unique=false, prefix=None, given=Vec::new()
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn job<'py>(
@@ -177,7 +177,7 @@ pub(crate) fn job<'py>(
     at_least: Option<usize>,
     fpp: Option<f64>,
     keep: &str,
-    counted: bool,
+    count: bool,
     top: Option<u64>,
     by_count: bool,
     ignore_case: bool,
@@ -195,6 +195,7 @@ pub(crate) fn job<'py>(
     first: bool,
     unique: bool,
     prefix: Option<String>,
+    given: Vec<String>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let path = |path: Option<FilePath>| path.map(|path| path.0);
     let (out, tmp) = (path(out), path(tmp));
@@ -229,21 +230,13 @@ pub(crate) fn job<'py>(
     if fpp.is_some_and(|fpp| !(fpp > 0.0 && fpp < 1.0)) {
         return Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"));
     }
-    check_together(
-        verb,
-        &[
-            ("all", all),
-            ("repeated", repeated),
-            ("at_least", at_least.is_some()),
-            ("keep", keep != "first"),
-            ("count", counted),
-            ("by_count", by_count),
-            ("top", top.is_some()),
-            ("fpp", fpp.is_some()),
-            ("first", first),
-            ("unique", unique),
-        ],
-    )?;
+    for option in &given {
+        let excluded = umbel_sets::excludes(verb, option);
+        if let Some(other) = given.iter().find(|other| excluded.contains(&other.as_str())) {
+            let text = format!("{option} cannot be used with {other}; omit one of them");
+            return Err(PyValueError::new_err(text));
+        }
+    }
     let job = match verb {
         "common" => Job::Common { at_least, all, fpp },
         "except" => Job::Except { all, fpp },
@@ -271,7 +264,7 @@ pub(crate) fn job<'py>(
                     "last" => Keep::Last,
                     other => return Err(choice("keep", "first or last", other)),
                 },
-                counted,
+                counted: count,
                 ranked: top.map(Top).or(by_count.then_some(Top::ALL)),
             },
             fpp,
@@ -325,19 +318,6 @@ pub(crate) fn job<'py>(
             Lines::new(file, separator, in_quotes, is_empty, told.unbind()).into_bound_py_any(py)
         }
     }
-}
-
-/// Refuses options that exclude each other.
-fn check_together(verb: &str, options: &[(&str, bool)]) -> PyResult<()> {
-    let given = || options.iter().filter(|(_, given)| *given).map(|(name, _)| *name);
-    for option in given() {
-        let excluded = umbel_sets::excludes(verb, option);
-        if let Some(other) = given().find(|other| excluded.contains(other)) {
-            let text = format!("{option} cannot be used with {other}; omit one of them");
-            return Err(PyValueError::new_err(text));
-        }
-    }
-    Ok(())
 }
 
 /// The options of a job on lines: 1 GiB and all processors unless others are given.

@@ -432,6 +432,9 @@ impl Order for Vec<u8> {
     }
 }
 
+/// A file, and where the run is in it.
+type Run = (Arc<Spill>, Range<u64>);
+
 /// Sorted runs of lines, in a temporary file for each thread, and their merge.
 pub(crate) struct Runs<K = u64> {
     disk: Disk,
@@ -440,8 +443,8 @@ pub(crate) struct Runs<K = u64> {
     out: Option<SpillWriter>,
     /// The end of each run in the file that is being written.
     ends: Vec<u64>,
-    /// Finished files, and the end of each run in them.
-    files: Vec<(Spill, Vec<u64>)>,
+    /// Those in finished files.
+    runs: Vec<Run>,
     order: PhantomData<K>,
 }
 
@@ -462,7 +465,7 @@ impl<K: Order> Runs<K> {
             buffer,
             out: None,
             ends: Vec::new(),
-            files: Vec::new(),
+            runs: Vec::new(),
             order: PhantomData,
         }
     }
@@ -481,7 +484,7 @@ impl<K: Order> Runs<K> {
 
     /// Whether there is no line.
     pub(crate) fn is_empty(&self) -> bool {
-        self.out.is_none() && self.files.is_empty()
+        self.out.is_none() && self.runs.is_empty()
     }
 
     /// Ends the last run; a new one follows.
@@ -495,50 +498,55 @@ impl<K: Order> Runs<K> {
 
     /// Adds the runs of another thread.
     pub(crate) fn join(&mut self, other: Self) -> Result<(), Error> {
-        self.files.extend(other.finish()?);
+        self.runs.extend(other.finish()?);
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Vec<(Spill, Vec<u64>)>, Error> {
+    fn finish(mut self) -> Result<Vec<Run>, Error> {
         if let Some(out) = self.out {
-            self.files.push((out.finish()?, self.ends));
+            let file = Arc::new(out.finish()?);
+            let starts = [0].into_iter().chain(self.ends.iter().copied());
+            let ranges = starts.zip(&self.ends).map(|(start, &end)| start..end);
+            self.runs.extend(ranges.map(|range| (Arc::clone(&file), range)));
         }
-        Ok(self.files)
+        Ok(self.runs)
     }
 
     /// Merges all runs in about `memory` bytes. If there are too many to read at the same time, merges some into longer
     /// ones first: an external merge sort (D. E. Knuth, The Art of Computer Programming 3, section 5.4).
-    pub(crate) fn merge(mut self, memory: u64) -> Result<Merged<K>, Error> {
+    pub(crate) fn merge(self, memory: u64) -> Result<Merged<K>, Error> {
         /// Below this, a read costs more in calls than in bytes.
         const LEAST_READ: u64 = 16 << 10;
+        let (disk, written) = (self.disk.clone(), self.buffer as u64);
+        let mut runs = self.finish()?;
         loop {
-            let (disk, written) = (self.disk.clone(), self.buffer as u64);
-            let files = self.finish()?;
-            let mut runs = Vec::new();
-            for (file, ends) in &files {
-                let starts = [0].into_iter().chain(ends.iter().copied());
-                runs.extend(starts.zip(ends).map(|(start, &end)| (file, start..end)));
-            }
-            let longest = files.iter().map(|(file, _)| file.longest).max().unwrap_or(0);
+            let longest = runs.iter().map(|(file, _)| file.longest).max().unwrap_or(0);
             // A reader's buffer grows to its longest line.
             let fan_in = ((memory / LEAST_READ.max(K::COPIES * longest)) as usize).max(2);
             let buffer =
                 (memory / runs.len().clamp(1, fan_in) as u64).clamp(LEAST_READ, 1 << 20) as usize;
-            let merged = |runs: &[(&Spill, Range<u64>)]| {
+            let merged = |runs: &[Run]| {
                 let readers = runs.iter().map(|(file, run)| file.read_range(run.clone(), buffer));
                 Merged::new(readers.collect())
             };
             if runs.len() <= fan_in {
                 return merged(&runs);
             }
-            self = Self::new(&disk, written);
-            for group in runs.chunks(fan_in) {
-                let mut merged = merged(group)?;
+            let mut longer = Self::new(&disk, written);
+            let (mut made, mut rest) = (0, &runs[..]);
+            while made + rest.len() > fan_in && !rest.is_empty() {
+                // No more than are too many.
+                let some = (made + rest.len() - fan_in + 1).min(fan_in).min(rest.len());
+                let mut merged = merged(&rest[..some])?;
                 while let Some((place, line)) = merged.next_line()? {
-                    self.push_line(place, line)?;
+                    longer.push_line(place, line)?;
                 }
-                self.end();
+                longer.end();
+                (made, rest) = (made + 1, &rest[some..]);
             }
+            let mut fewer = longer.finish()?;
+            fewer.extend_from_slice(rest);
+            runs = fewer;
         }
     }
 }

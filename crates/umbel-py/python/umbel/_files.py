@@ -101,6 +101,7 @@ def _run(verb: str, inputs: Sequence[Input], outs: dict[str, Path | None], given
             verb,
             list(inputs),
             progress=progress,
+            given=[name for name, value in own.items() if value not in (None, False, "first")],
             **local,
             **own,
             **options,
@@ -254,7 +255,7 @@ def dedup(
     """
     return _run(  # type: ignore[no-any-return]
         "dedup", (first, *others), {"out": out}, options,
-        repeated=repeated, at_least=at_least, keep=keep, counted=count, by_count=by_count, top=top, fpp=fpp,
+        repeated=repeated, at_least=at_least, keep=keep, count=count, by_count=by_count, top=top, fpp=fpp,
     )
 
 

@@ -346,10 +346,11 @@ def _job(
     null: bool = False,
     recursive: bool = False,
     all: bool = False,
+    repeated: bool = False,
     at_least: int | None = None,
     fpp: float | None = None,
     keep: str = "first",
-    counted: bool = False,
+    count: bool = False,
     top: int | None = None,
     by_count: bool = False,
     ignore_case: bool = False,
@@ -367,6 +368,7 @@ def _job(
     first: bool = False,
     unique: bool = False,
     prefix: str | None = None,
+    given: Sequence[str] = ...,
 ) -> Any: ...
 def _index(
     target: _Path,
