@@ -63,7 +63,6 @@ impl AtomicBlock {
     }
 
     /// The address of its words. Only a caller that excludes other writers may write there, whole words at a time.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     pub(super) fn words(&self) -> *mut u64 {
         self.0.as_ptr().cast_mut().cast()

@@ -112,6 +112,39 @@ pub(super) trait Each {
     }
 }
 
+/// An [`Each`] of nothing but blocks, which looks at the first `$asked` lines of a key.
+macro_rules! each {
+    (
+        $(#[$about:meta])* $name:ident$(<$mut:tt>)? -> $answer:ty,
+        |$size:pat_param| $asked:expr,
+        |$isa:ident, $blocks:ident, $lines:ident, $low:ident| $each:expr
+    ) => {
+        $(#[$about])*
+        struct $name<'a>(&'a $($mut)? [Block]);
+
+        impl Each for $name<'_> {
+            type Answer = $answer;
+
+            #[inline(always)]
+            fn blocks(&self) -> &[Block] {
+                self.0
+            }
+
+            #[inline(always)]
+            fn asked(&self, $size: usize) -> (usize, usize) {
+                (0, $asked)
+            }
+
+            #[inline(always)]
+            fn each<I: Isa>(&mut self, $isa: I, $lines: Range<usize>, $low: u64) -> $answer {
+                let $blocks = & $($mut)? *self.0;
+                $each
+            }
+        }
+    };
+}
+pub(super) use each;
+
 /// What is kept of an answer: all, or nothing.
 pub(super) trait Kept<T> {
     fn of(answer: T) -> Self;

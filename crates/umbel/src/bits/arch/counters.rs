@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::batch::{Batch, Each, Kept, Keys, One, Places};
+use super::batch::{Batch, Each, Kept, Keys, One, Places, each};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::inline;
 use super::isa::Isa;
@@ -188,45 +188,38 @@ impl Each for Add<'_> {
     }
 }
 
-/// An [`Each`] of a block's planes and a key's mask, which looks at `$asked` of the planes.
-macro_rules! each {
-    ($name:ident$(<$mut:tt>)? -> $answer:ty, |$size:pat_param| $asked:expr, |$isa:ident, $planes:ident, $mask:ident| $each:expr) => {
-        struct $name<'a>(&'a $($mut)? [Block]);
-
-        impl Each for $name<'_> {
-            type Answer = $answer;
-
-            #[inline(always)]
-            fn blocks(&self) -> &[Block] {
-                self.0
-            }
-
-            #[inline(always)]
-            fn asked(&self, $size: usize) -> (usize, usize) {
-                (0, $asked)
-            }
-
-            #[inline(always)]
-            fn each<I: Isa>(&mut self, $isa: I, lines: Range<usize>, low: u64) -> $answer {
-                let ($planes, $mask) = (&$($mut)? self.0[lines], $isa.mask(low));
-                $each
-            }
-        }
-    };
+each! {
+    /// Keys to be counted, reporting which were not counted before.
+    AddNew<mut> -> bool,
+    |_| LOW,
+    |isa, all, lines, low| {
+        let (planes, mask) = (&mut all[lines], isa.mask(low));
+        let new = !planes::has(isa, planes, mask);
+        planes::add(isa, planes, mask);
+        new
+    }
 }
 
-// Keys to be counted, reporting which were not counted before.
-each!(AddNew<mut> -> bool, |_| LOW, |isa, block, mask| {
-    let new = !planes::has(isa, block, mask);
-    planes::add(isa, block, mask);
-    new
-});
-// Keys to be removed.
-each!(Take<mut> -> bool, |planes| planes, |isa, block, mask| planes::take(isa, block, mask));
-// Keys to be looked up.
-each!(Has -> bool, |_| LOW, |isa, block, mask| planes::has(isa, block, mask));
-// Keys whose minimum counter is requested.
-each!(Least -> u32, |planes| planes, |isa, block, mask| planes::least(isa, block, mask));
+each! {
+    /// Keys to be removed.
+    Take<mut> -> bool,
+    |planes| planes,
+    |isa, all, lines, low| planes::take(isa, &mut all[lines], isa.mask(low))
+}
+
+each! {
+    /// Keys to be looked up.
+    Has -> bool,
+    |_| LOW,
+    |isa, all, lines, low| planes::has(isa, &all[lines], isa.mask(low))
+}
+
+each! {
+    /// Keys whose minimum counter is requested.
+    Least -> u32,
+    |planes| planes,
+    |isa, all, lines, low| planes::least(isa, &all[lines], isa.mask(low))
+}
 
 #[cfg(test)]
 mod tests {

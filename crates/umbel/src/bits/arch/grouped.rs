@@ -4,7 +4,7 @@
 use core::ops::Range;
 
 use super::Block;
-use super::batch::{Batch, Each, Kept, Keys};
+use super::batch::{Batch, Each, Kept, Keys, each};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::inline;
 use super::isa::{Isa, Work};
@@ -118,21 +118,11 @@ impl Work for AnyOne<'_> {
     }
 }
 
-/// Keys looked up in all filters.
-struct Any<'a>(&'a [Block]);
-
-impl Each for Any<'_> {
-    type Answer = bool;
-
-    #[inline(always)]
-    fn blocks(&self) -> &[Block] {
-        self.0
-    }
-
-    #[inline(always)]
-    fn each<I: Isa>(&mut self, isa: I, lines: Range<usize>, low: u64) -> bool {
-        any_has(isa, &self.0[lines], isa.mask(low))
-    }
+each! {
+    /// Keys looked up in all filters.
+    Any -> bool,
+    |size| size,
+    |isa, blocks, lines, low| any_has(isa, &blocks[lines], isa.mask(low))
 }
 
 /// Keys inserted into one of the filters.
