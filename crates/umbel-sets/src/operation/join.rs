@@ -183,7 +183,7 @@ impl<'a> Join<'a> {
             Partners::First | Partners::Unique => None,
         };
         let plan = semi_join.plan_look_up(plan, 1..2, samples.as_ref())?;
-        let pairs = samples.map(|[left, right]| left.pairs(&right));
+        let pairs = samples.as_ref().map(|[left, right]| left.pairs(right));
         // Rows are found by their keys; a filter of these is made only if some are spilled.
         let mut plan = SetPlan {
             doubtful: None,
@@ -192,7 +192,9 @@ impl<'a> Join<'a> {
             ..plan
         };
         if self.unpaired == Unpaired::Both {
-            let alone = self.operation(&self.turned(), Others::Anti).plan()?;
+            let (turned, samples) = (self.turned(), samples.map(|[left, right]| [right, left]));
+            let alone = self.operation(&turned, Others::Anti);
+            let alone = alone.plan_look_up(alone.plan_start()?, 1..2, samples.as_ref())?;
             plan.later = alone.bytes_read;
             plan.bytes_read += alone.bytes_read;
             plan.bytes_spilled += alone.bytes_spilled;
