@@ -148,12 +148,25 @@ impl Table {
         Ok(Self { layout, place: PLACE, ..Self::of_keys(&room, budget, slots)? })
     }
 
-    /// Makes tables of keys that use at most `budget` bytes together, as many as `threads` can fill at the same time,
-    /// with slots for about `keys` keys in total; only one if each would get too little of the budget.
+    /// Makes tables of lines with places that use at most `budget` bytes together, as many as `threads` can fill at the
+    /// same time; only one if each would get too little of the budget.
     ///
     /// # Errors
-    /// If memory for its slots cannot be allocated.
-    pub(crate) fn shards(budget: u64, threads: usize, keys: u64) -> Result<Vec<Self>, Error> {
+    /// If memory for their slots cannot be allocated.
+    pub(crate) fn shards(budget: u64, threads: usize, layout: Layout) -> Result<Vec<Self>, Error> {
+        let tables = Self::shards_of_keys(budget, threads, 0)?.into_iter();
+        Ok(tables.map(|table| Self { layout, place: PLACE, ..table }).collect())
+    }
+
+    /// Makes tables of keys as [`shards`](Self::shards), with slots for about `keys` keys in total.
+    ///
+    /// # Errors
+    /// If memory for their slots cannot be allocated.
+    pub(crate) fn shards_of_keys(
+        budget: u64,
+        threads: usize,
+        keys: u64,
+    ) -> Result<Vec<Self>, Error> {
         // All but the last segment of each are full once there is no more room.
         let most = (budget / (8 * segment_of(budget) as u64)).max(1);
         let count = 1 << (threads as u64).min(most).ilog2();
@@ -372,7 +385,8 @@ impl Table {
         (self.place + self.layout.size(line)).max(LEAST_RECORD).next_multiple_of(UNIT)
     }
 
-    fn entry(&self, unit: u64) -> Entry<'_> {
+    /// The entry at a unit.
+    pub(crate) fn entry(&self, unit: u64) -> Entry<'_> {
         self.read(self.at(unit))
     }
 

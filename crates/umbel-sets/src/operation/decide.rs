@@ -1,17 +1,18 @@
 //! The deciding pass of distinct lines and of an anti-join: writes lines that are new and in no other input, or counts them.
 //!
-//! Lines that are not doubtful are known to be unique. A doubtful line is looked up in the table, and if it is
-//! absent, added in its turn. As long as there is room, every line is decided when it is read, and if wanted,
-//! written immediately. From the first line on that is not in the table and does not fit, doubtful lines are spilled
-//! and nothing is written.
+//! Lines that are not doubtful are known to be unique. A doubtful line is looked up in the tables, and if it is
+//! absent, added in its turn: workers go through the tables in line. As long as there is room, every line is decided when
+//! it is read, and if wanted, written immediately. From the first line on that is not in its table and does not fit,
+//! nothing is written, and lines that do not fit are spilled.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, RwLock};
 
 use umbel::Blocked;
 
 use super::counts::{Counted, CountedTable, INPUTS_AT_ONCE};
-use super::keys::KeySet;
+use super::in_line::{ByShard, InLine};
+use super::keys::{KeySet, index};
 use super::rule::Rule;
 use crate::Error;
 use crate::budget::Budget;
@@ -26,15 +27,15 @@ pub(super) struct Decide<'a, 'o> {
     pub(super) doubt: Option<&'a Blocked>,
     /// The keys of the other inputs, if any.
     pub(super) keys: Option<&'a KeySet>,
-    pub(super) held: &'a RwLock<CountedTable>,
-    /// Receives doubtful lines that do not fit in the table.
-    pub(super) rest: &'a Later,
-    /// The number of partitions, if keys were spilled to some; the table accepts no lines then.
+    /// Whether lines are written at their first occurrence.
+    pub(super) writes: bool,
+    pub(super) held: InLine<CountedTable, &'a mut Sink<'o>>,
+    /// Receives doubtful lines that do not fit in their table.
+    pub(super) rest: Later,
+    /// The number of partitions, if keys were spilled to some; the tables accept no lines then.
     pub(super) partitions: Option<usize>,
-    /// The output of lines at their first occurrence.
-    pub(super) sink: Option<&'a Mutex<&'a mut Sink<'o>>>,
     /// The place of the first line that could not be decided; all ones at first.
-    pub(super) undecided: &'a AtomicU64,
+    pub(super) undecided: AtomicU64,
     pub(super) rule: Rule,
     /// Bytes of the inputs.
     pub(super) total: u64,
@@ -45,49 +46,65 @@ pub(super) struct Decide<'a, 'o> {
 #[derive(Default)]
 pub(super) struct Local {
     picked: Picked,
+    looked_up: ByShard,
     /// Unique lines, to be written directly.
     between: Pieces,
+    /// Kept lines that were not handed on yet, and these by shard.
+    kept: usize,
+    shards: ByShard,
+    /// For each of them, whether it is new.
+    new: Vec<bool>,
     pieces: Pieces,
     spilled: Scattered,
 }
 
 impl Decide<'_, '_> {
-    fn writes(&self) -> bool {
-        self.sink.is_some() && self.undecided.load(Ordering::Relaxed) == u64::MAX
+    fn is_undecided(&self) -> bool {
+        self.undecided.load(Ordering::Relaxed) < u64::MAX
     }
 }
 
 impl Visit for Decide<'_, '_> {
     type Local = Local;
 
+    fn local(&self) -> Local {
+        let [looked_up, shards] = [(); 2].map(|()| ByShard::new(self.held.shards.len()));
+        Local { looked_up, shards, ..Local::default() }
+    }
+
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        local.picked.pick(self.doubt, lines.hashes());
-        let Picked { indexes, hashes, .. } = &local.picked;
-        if !indexes.is_empty() {
-            if let Some(keys) = self.keys {
-                keys.warm(hashes);
+        let Local { picked, looked_up, between, kept, shards, .. } = local;
+        picked.pick(self.doubt, lines.hashes());
+        if let Some(keys) = self.keys {
+            keys.warm(&picked.hashes);
+        }
+        for (&i, &hash) in picked.indexes.iter().zip(&picked.hashes) {
+            if self.keys.is_none_or(|keys| keys.find(hash, lines.key(i)).is_none()) {
+                looked_up.push(index(hash, self.held.shards.len()), i, hash);
             }
-            // Lines already in the table occurred before: no need to wait for a turn.
-            let held = self.held.read().expect("no worker panics");
-            held.table.warm(hashes);
-            for (&i, &hash) in indexes.iter().zip(hashes) {
-                let key = lines.key(i);
-                if self.keys.is_some_and(|keys| keys.find(hash, key).is_some()) {
-                    keep[i] = false;
-                    continue;
-                }
-                let known = held.table.find(hash, key);
+        }
+        // Lines already in a table occurred before: no need to wait for a turn.
+        for (shard, few) in self.held.shards.iter().zip(&mut looked_up.0) {
+            let CountedTable { table, counts } = &*shard.read().expect("no worker panics");
+            table.warm(&few.hashes);
+            for (&i, &hash) in few.numbers.iter().zip(&few.hashes) {
+                let known = table.find(hash, lines.key(i));
                 keep[i] = known.is_none();
-                if let (Some(unit), Some(counts)) = (known, &held.counts) {
+                if let (Some(unit), Some(counts)) = (known, counts) {
                     counts.add(unit, lines.input(), lines.place(i));
                 }
             }
+            few.clear();
         }
-        if self.writes() {
-            let mut looked_up = local.picked.indexes.iter().peekable();
+        for (_, &hash) in picked.indexes.iter().zip(&picked.hashes).filter(|(i, _)| keep[**i]) {
+            shards.push(index(hash, self.held.shards.len()), *kept, hash);
+            *kept += 1;
+        }
+        if self.writes && !self.is_undecided() {
+            let mut doubtful = picked.indexes.iter().peekable();
             for i in 0..lines.len() {
-                if looked_up.next_if(|index| **index == i).is_none() {
-                    local.between.add(lines.extent(i), 1);
+                if doubtful.next_if(|index| **index == i).is_none() {
+                    between.add(lines.extent(i), 1);
                 }
             }
         }
@@ -98,45 +115,60 @@ impl Visit for Decide<'_, '_> {
         !local.between.0.is_empty()
     }
 
-    fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {
-        let Local { between, pieces, spilled, .. } = local;
-        let mut writes = self.writes();
-        let mut between = between.0.drain(..).peekable();
-        if lines.len() > 0 {
-            let mut held = self.held.write().expect("no worker panics");
-            for i in 0..lines.len() {
-                let own = lines.extent(i);
-                while let Some((extent, lines)) =
-                    between.next_if(|(extent, _)| extent.start < own.start)
-                {
-                    if writes {
-                        pieces.add(extent, lines);
-                    }
-                }
-                let (place, line) = (lines.place(i), self.rule.record(lines.record(i)));
-                match held.insert(lines.hashes()[i], (lines.input(), place), line)? {
-                    // Without a sink, results are handed on later.
-                    Inserted::New(_) if writes => pieces.add(own, 1),
-                    Inserted::New(_) | Inserted::Known(_) => {}
+    fn kept_in_line(
+        &self,
+        local: &mut Local,
+        lines: &Lines<'_>,
+        pass: &dyn Fn(),
+    ) -> Result<(), Error> {
+        let Local { between, kept, shards, new, pieces, spilled, .. } = local;
+        *kept = 0;
+        new.clear();
+        new.resize(lines.len(), false);
+        let record = |i: usize| self.rule.record(lines.record(i));
+        let at_end = self.held.walk(pass, |number, held| {
+            let few = &mut shards.0[number];
+            for (&i, &hash) in few.numbers.iter().zip(&few.hashes) {
+                match held.insert(hash, (lines.input(), lines.place(i)), record(i))? {
+                    Inserted::New(_) => new[i] = true,
+                    Inserted::Known(_) => {}
                     Inserted::Full => {
-                        writes = false;
+                        let place = lines.place(i);
                         self.undecided.fetch_min(place, Ordering::Relaxed);
                         // These inputs are the first of all.
-                        let held = held.table.bytes();
-                        let estimate = || self.budget.partitions(held, place, self.total);
+                        let bytes = held.table.bytes() * self.held.shards.len() as u64;
+                        let estimate = || self.budget.partitions(bytes, place, self.total);
                         self.rest.get_or_make(|| self.partitions.unwrap_or_else(estimate))?;
                         spilled.indexes.push(i);
                     }
                 }
             }
-        }
-        between.filter(|_| writes).for_each(|(extent, lines)| pieces.add(extent, lines));
-        let record = |i: usize| self.rule.record(lines.record(i));
-        self.rest.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), record(i)))?;
-        match self.sink {
-            Some(sink) => sink.lock().expect("no worker panics").put(lines.buffer(), pieces),
-            None => Ok(()),
-        }
+            few.clear();
+            Ok(())
+        })?;
+        at_end.finish(|sink| {
+            // None is written from the first undecided line on, whoever found that.
+            let most = self.undecided.load(Ordering::Relaxed);
+            let mut add = |extent: Range<usize>, count| {
+                if self.writes && lines.place_of(extent.start) < most {
+                    pieces.add(extent, count);
+                }
+            };
+            let mut between = between.0.drain(..).peekable();
+            for (i, _) in new.iter().enumerate().filter(|(_, is_new)| **is_new) {
+                let own = lines.extent(i);
+                while let Some((extent, count)) =
+                    between.next_if(|(extent, _)| extent.start < own.start)
+                {
+                    add(extent, count);
+                }
+                add(own, 1);
+            }
+            between.for_each(|(extent, count)| add(extent, count));
+            spilled.indexes.sort_unstable();
+            self.rest.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), record(i)))?;
+            sink.put(lines.buffer(), pieces)
+        })
     }
 
     fn inputs_at_once(&self) -> usize {
@@ -147,6 +179,7 @@ impl Visit for Decide<'_, '_> {
     }
 
     fn room(&self, spare: u64) -> u64 {
-        self.held.read().expect("no worker panics").table.room_for_long(spare)
+        let shards = self.held.shards.iter().map(|shard| shard.read().expect("no worker panics"));
+        shards.map(|shard| shard.table.room_for_long(spare)).min().unwrap_or(spare)
     }
 }

@@ -35,7 +35,7 @@ impl KeySet {
     ) -> Result<Gathering, Error> {
         let counted = counted.then_some(Counted::Inputs);
         let budget = counted.map_or(budget, |counted| Counts::table(counted, budget));
-        let tables = Table::shards(budget, threads, keys)?.into_iter();
+        let tables = Table::shards_of_keys(budget, threads, keys)?.into_iter();
         Ok(tables.map(|table| Mutex::new(CountedTable::new(table, counted))).collect())
     }
 

@@ -29,6 +29,7 @@ mod decide;
 mod diff;
 mod exclusive;
 mod holders;
+mod in_line;
 mod join;
 mod keys;
 mod look_up;

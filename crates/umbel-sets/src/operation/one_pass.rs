@@ -4,12 +4,12 @@
 //! inputs is written. If other inputs matter, half of the fpp goes to them.
 
 use std::ops::Range;
-use std::sync::Mutex;
 
 use umbel::{Blocked, Filter, KeyHash, Kind, Plan};
 use umbel_io::threads::in_order;
 
 use super::SetPlan;
+use super::in_line::{ByShard, InLine};
 use super::plan::FIRST;
 use super::rule::Need;
 use super::run::Run;
@@ -41,12 +41,10 @@ pub(super) fn run(run: &mut Run<'_>, plan: &SetPlan, sink: &mut Sink<'_>) -> Res
     }
     sink.header(run.scanner.header(run.inputs)?.as_deref())?;
     let written = WrittenLines::shards(&seen, &budget, held - seen.bytes())?;
-    let out = Mutex::new(Out { sink, failed: false });
-    let once = Once { others: &others, enough, written: &written, out: &out };
+    let once = Once { others: &others, enough, written: InLine::new(written, sink) };
     let tallies = run.scanner.scan_some(run.inputs, 0..from, budget.long_line(), &once)?;
     run.seen(0..from, &tallies)?;
-    let written: Vec<_> =
-        written.into_iter().map(|shard| shard.into_inner().expect("no worker panics")).collect();
+    let written: Vec<_> = once.written.into_shards().collect();
     let links = || written.iter().flat_map(|shard| &shard.links);
     // A pass over all bits.
     let all: Vec<_> = others.iter().chain(links()).collect();
@@ -110,7 +108,7 @@ struct WrittenLines {
 
 impl WrittenLines {
     /// A filter with this plan, in shards.
-    fn shards(plan: &Plan, budget: &Budget, beside: u64) -> Result<Vec<Mutex<Self>>, Error> {
+    fn shards(plan: &Plan, budget: &Budget, beside: u64) -> Result<Vec<Self>, Error> {
         let shards = if plan.keys() < FEW { 1 } else { SHARDS };
         let (keys, bits) = (plan.keys() / shards, (plan.bits() / shards).max(512) / 512 * 512);
         let plan = Plan::from_parts(Kind::Blocked, keys, plan.fpp(), bits, plan.probes())?;
@@ -119,7 +117,7 @@ impl WrittenLines {
             // Otherwise the first worker would wait for the system to zero the memory, and all others for it.
             filter.clear();
             let (links, left, known) = (vec![filter], plan.keys(), Vec::new());
-            Ok(Mutex::new(Self { links, left, known, budget: *budget, shards, beside }))
+            Ok(Self { links, left, known, budget: *budget, shards, beside })
         };
         in_order(budget.threads, shards as usize, make).into_iter().collect()
     }
@@ -188,23 +186,12 @@ impl WrittenLines {
     }
 }
 
-/// Where lines go.
-struct Out<'o, 'b> {
-    sink: &'o mut Sink<'b>,
-    /// Whether lines are missing: then none follow.
-    failed: bool,
-}
-
 /// Writes lines that the others' filters allow and that, by the filters, were not written yet.
-///
-/// Workers go through the shards and then to the sink in line: each locks the next before it leaves the last. So none
-/// overtakes another, and all can be at work.
-struct Once<'a, 'o, 'b> {
+struct Once<'a, 'o> {
     others: &'a [Blocked],
     /// How many of the following inputs' filters must hold a line; `None`: none may.
     enough: Option<usize>,
-    written: &'a [Mutex<WrittenLines>],
-    out: &'a Mutex<Out<'o, 'b>>,
+    written: InLine<WrittenLines, &'a mut Sink<'o>>,
 }
 
 /// The state of a worker.
@@ -212,19 +199,19 @@ struct Once<'a, 'o, 'b> {
 struct Local {
     found: Vec<bool>,
     counts: Vec<u16>,
-    /// Kept lines that were not passed on yet, and their numbers and hashes by shard.
-    kept: u32,
-    shards: Vec<(Vec<u32>, Vec<KeyHash>)>,
+    /// Kept lines that were not passed on yet, and these by shard.
+    kept: usize,
+    shards: ByShard,
     /// For each line of a shard, and for each kept one, whether it is new.
     new_here: Vec<bool>,
     new: Vec<bool>,
 }
 
-impl Visit for Once<'_, '_, '_> {
+impl Visit for Once<'_, '_> {
     type Local = Local;
 
     fn local(&self) -> Local {
-        Local { shards: vec![Default::default(); self.written.len()], ..Local::default() }
+        Local { shards: ByShard::new(self.written.shards.len()), ..Local::default() }
     }
 
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
@@ -241,9 +228,7 @@ impl Visit for Once<'_, '_, '_> {
         for ((keep, &count), &hash) in keep.iter_mut().zip(&*counts).zip(lines.hashes()) {
             *keep = self.enough.map_or(count == 0, |enough| usize::from(count) >= enough);
             if *keep {
-                let (numbers, hashes) = &mut shards[WrittenLines::shard(hash, self.written.len())];
-                numbers.push(*kept);
-                hashes.push(hash);
+                shards.push(WrittenLines::shard(hash, shards.0.len()), *kept, hash);
                 *kept += 1;
             }
         }
@@ -259,28 +244,14 @@ impl Visit for Once<'_, '_, '_> {
         let Local { kept, shards, new_here, new, .. } = local;
         new.resize(lines.len(), false);
         *kept = 0;
-        let mut written = self.written[0].lock().expect("no worker panics");
-        pass();
-        for (number, (numbers, hashes)) in shards.iter_mut().enumerate() {
-            if number > 0 {
-                written = self.written[number].lock().expect("no worker panics");
-            }
-            new_here.resize(hashes.len(), false);
-            if let Err(error) = written.insert_all_new(hashes, new_here) {
-                // Before the workers that follow get there.
-                self.out.lock().expect("no worker panics").failed = true;
-                return Err(error);
-            }
-            numbers.drain(..).zip(&*new_here).for_each(|(i, &is_new)| new[i as usize] = is_new);
-            hashes.clear();
-        }
-        let mut out = self.out.lock().expect("no worker panics");
-        drop(written);
-        if out.failed {
-            return Ok(());
-        }
-        let result = out.sink.rows(lines, (0..lines.len()).filter(|&i| new[i]));
-        out.failed = result.is_err();
-        result
+        let at_end = self.written.walk(pass, |number, written| {
+            let few = &mut shards.0[number];
+            new_here.resize(few.hashes.len(), false);
+            written.insert_all_new(&few.hashes, new_here)?;
+            few.numbers.iter().zip(&*new_here).for_each(|(&i, &is_new)| new[i] = is_new);
+            few.clear();
+            Ok(())
+        })?;
+        at_end.finish(|sink| sink.rows(lines, (0..lines.len()).filter(|&i| new[i])))
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Mutex;
 
-use umbel::{Blocked, KeyHash};
+use umbel::Blocked;
 
 use super::build::Doubt;
 use super::counts::{CountedTable, INPUTS_AT_ONCE};
+use super::in_line::{ByShard, Few};
 use super::keys::{KeySet, index};
 use crate::Error;
 use crate::budget::Budget;
@@ -30,30 +31,24 @@ pub(super) struct Probe<'a> {
     pub(super) budget: Budget,
 }
 
-/// Lines by shard, with their hashes.
-#[derive(Default)]
-pub(super) struct Sorted {
-    shards: Vec<Part>,
-    /// Keys that did not fit.
-    spilled: Scattered,
-}
-
-type Part = (Vec<usize>, Vec<KeyHash>);
-
 /// Inputs are counted in ascending order; the one that keys are gathered from counts as the first.
 const INPUT: usize = 0;
 const PLACE: u64 = 0;
 
 impl Visit for Probe<'_> {
-    type Local = Sorted;
+    /// Lines by shard, and keys that did not fit.
+    type Local = (ByShard, Scattered);
 
-    fn local(&self) -> Sorted {
-        let mut sorted = Sorted::default();
-        sorted.shards.resize_with(self.keys.len(), Default::default);
-        sorted
+    fn local(&self) -> Self::Local {
+        (ByShard::new(self.keys.len()), Scattered::default())
     }
 
-    fn batch(&self, _: &mut Sorted, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+    fn batch(
+        &self,
+        _: &mut Self::Local,
+        lines: &Lines<'_>,
+        keep: &mut [bool],
+    ) -> Result<(), Error> {
         match self.filter {
             Some(filter) => filter.contains_all(lines.hashes(), keep),
             None => keep.fill(true),
@@ -61,22 +56,19 @@ impl Visit for Probe<'_> {
         Ok(())
     }
 
-    fn kept(&self, sorted: &mut Sorted, lines: &Lines<'_>) -> Result<(), Error> {
+    fn kept(&self, (shards, spilled): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
         if let Some(doubt) = self.doubt {
             doubt.lock().expect("no worker panics").insert(lines.hashes());
         }
-        let Sorted { shards, spilled } = sorted;
         for (i, &hash) in lines.hashes().iter().enumerate() {
-            let (indexes, hashes) = &mut shards[index(hash, self.keys.len())];
-            indexes.push(i);
-            hashes.push(hash);
+            shards.push(index(hash, self.keys.len()), i, hash);
         }
         let record = |i: usize| Record::line(lines.key(i));
-        let is_empty = |(indexes, _): &Part| indexes.is_empty();
-        lock_each(self.keys, shards, is_empty, |shard, (indexes, hashes)| {
-            for (n, &i) in indexes.iter().enumerate() {
-                shard.table.warm_from(hashes, n);
-                if shard.insert(hashes[n], (INPUT, PLACE), record(i))? == Inserted::Full {
+        let is_empty = |few: &Few| few.numbers.is_empty();
+        lock_each(self.keys, &mut shards.0, is_empty, |shard, few| {
+            for (n, &i) in few.numbers.iter().enumerate() {
+                shard.table.warm_from(&few.hashes, n);
+                if shard.insert(few.hashes[n], (INPUT, PLACE), record(i))? == Inserted::Full {
                     self.spilled.get_or_make(|| {
                         let done = lines.place(i) - self.start;
                         let held = shard.table.bytes() * self.keys.len() as u64;
@@ -85,8 +77,7 @@ impl Visit for Probe<'_> {
                     spilled.indexes.push(i);
                 }
             }
-            indexes.clear();
-            hashes.clear();
+            few.clear();
             Ok(())
         })?;
         self.spilled.push_some(spilled, |i| (lines.hashes()[i], PLACE, record(i)))

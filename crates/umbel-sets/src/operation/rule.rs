@@ -1,16 +1,18 @@
 //! Which lines an operation selects, and which part of them it writes.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::counts::{Counted, Counts};
+use super::counts::{Counted, CountedTable, Counts};
 use super::marks::Marks;
 use super::plan::SetPlan;
 use super::{Distinct, Keep};
 use crate::Error;
 use crate::records::Record;
 use crate::spill::{Merged, Runs, Selected};
-use crate::table::{Cursor, Table};
+use crate::table::{Cursor, Entry, Table};
 
 /// Which lines an operation selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,44 +172,53 @@ impl Rule {
     /// The next selected line of a table, in order of arrival, and its unit.
     pub(super) fn next<'t>(
         self,
-        table: &'t Table,
-        counts: Option<&Counts>,
+        table: &'t CountedTable,
         met: Option<&Met>,
         cursor: &mut Cursor,
     ) -> Option<(u64, Selected<'t>)> {
-        while let Some((unit, entry)) = table.next(cursor) {
-            let count = counts.map_or(1, |counts| counts.get(unit));
-            let met = met.map_or(0, |met| met.get(unit));
-            if count >= self.at_least && self.wants(met) {
-                let place =
-                    counts.and_then(|counts| counts.last_place(unit)).unwrap_or(entry.place);
-                let row = if self.rows { entry.line.row } else { &[] };
-                return Some((unit, Selected { place, count: self.count(count, met), row }));
-            }
-        }
-        None
+        std::iter::from_fn(|| table.table.next(cursor))
+            .find_map(|(unit, entry)| Some((unit, self.select(table, met, unit, &entry)?)))
     }
 
-    /// Appends the selected lines of a table as a run of results, or as several if they do not arrive in the order of
-    /// their places: an eighth of `memory` bytes is sorted at a time.
+    /// What is selected of an entry of a table.
+    fn select<'t>(
+        self,
+        CountedTable { counts, .. }: &CountedTable,
+        met: Option<&Met>,
+        unit: u64,
+        entry: &Entry<'t>,
+    ) -> Option<Selected<'t>> {
+        let count = counts.as_ref().map_or(1, |counts| counts.get(unit));
+        let met = met.map_or(0, |met| met.get(unit));
+        if count < self.at_least || !self.wants(met) {
+            return None;
+        }
+        let last = counts.as_ref().and_then(|counts| counts.last_place(unit));
+        let row = if self.rows { entry.line.row } else { &[] };
+        Some(Selected { place: last.unwrap_or(entry.place), count: self.count(count, met), row })
+    }
+
+    /// Appends the selected lines of a table, from the place `from` on, as a run of results, or as several if they do not
+    /// arrive in the order of their places: an eighth of `memory` bytes is sorted at a time.
     pub(super) fn append(
         self,
-        table: &Table,
-        counts: Option<&Counts>,
+        table: &CountedTable,
         met: Option<&Met>,
+        from: u64,
         runs: &mut Runs,
         memory: u64,
     ) -> Result<(), Error> {
         /// Results sorted together, at least and at most; with more than 3 MiB, there would be hardly fewer runs.
         const SOME: [u64; 2] = if cfg!(test) { [16, 16] } else { [1 << 10, 1 << 16] };
         let most = memory / 8 / size_of::<(u64, Selected<'_>)>() as u64;
-        let most = most.clamp(SOME[0], SOME[1]).min(table.len()) as usize;
+        let most = most.clamp(SOME[0], SOME[1]).min(table.table.len()) as usize;
         let mut cursor = Cursor::default();
-        let mut next = || self.next(table, counts, met, &mut cursor);
+        let mut next = || self.next(table, met, &mut cursor);
         let (mut some, mut text) = (Vec::with_capacity(most), Vec::new());
         loop {
             some.clear();
-            some.extend(std::iter::from_fn(&mut next).take(most));
+            let late = |(_, selected): &(u64, Selected<'_>)| selected.place >= from;
+            some.extend(std::iter::from_fn(&mut next).filter(late).take(most));
             if some.is_empty() {
                 break;
             }
@@ -216,7 +227,7 @@ impl Rule {
                 some.sort_unstable_by_key(|(_, selected)| selected.place);
             }
             for &(unit, selected) in &some {
-                runs.push(behind_holders(selected, counts, unit, &mut text))?;
+                runs.push(behind_holders(selected, table, unit, &mut text))?;
             }
         }
         runs.end();
@@ -227,11 +238,13 @@ impl Rule {
 /// A result after the inputs that have it, if these are counted: `text` holds their words and the row.
 fn behind_holders<'t>(
     selected: Selected<'t>,
-    counts: Option<&Counts>,
+    CountedTable { counts, .. }: &CountedTable,
     unit: u64,
     text: &'t mut Vec<u8>,
 ) -> Selected<'t> {
-    let Some(words) = counts.and_then(|counts| counts.holders(unit)) else { return selected };
+    let Some(words) = counts.as_ref().and_then(|counts| counts.holders(unit)) else {
+        return selected;
+    };
     text.clear();
     text.extend(words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()));
     text.extend_from_slice(selected.row);
@@ -281,23 +294,50 @@ impl Met {
 
 /// All results, by ascending place.
 pub(super) enum Results {
-    Table { table: Box<Table>, counts: Option<Counts>, rule: Rule, cursor: Cursor, text: Vec<u8> },
+    Tables(InTables),
     Runs(Merged),
 }
 
 impl Results {
-    pub(super) fn table(table: Table, counts: Option<Counts>, rule: Rule) -> Self {
-        let (cursor, text) = Default::default();
-        Self::Table { table: Box::new(table), counts, rule, cursor, text }
-    }
-
     pub(super) fn next(&mut self) -> Result<Option<Selected<'_>>, Error> {
         match self {
-            Self::Table { table, counts, rule, cursor, text } => {
-                let next = rule.next(table, counts.as_ref(), None, cursor);
-                Ok(next.map(|(unit, found)| behind_holders(found, counts.as_ref(), unit, text)))
-            }
+            Self::Tables(tables) => Ok(tables.next()),
             Self::Runs(merged) => merged.next(),
         }
+    }
+}
+
+/// The selected lines of tables, each of which has them by ascending place.
+pub(super) struct InTables {
+    rule: Rule,
+    tables: Vec<(CountedTable, Cursor)>,
+    /// The next line of each table: its place, the table and its unit.
+    next: BinaryHeap<Reverse<(u64, usize, u64)>>,
+    text: Vec<u8>,
+}
+
+impl InTables {
+    pub(super) fn new(tables: Vec<CountedTable>, rule: Rule) -> Self {
+        let tables: Vec<_> = tables.into_iter().map(|table| (table, Cursor::default())).collect();
+        let (next, text) = Default::default();
+        let mut all = Self { rule, tables, next, text };
+        (0..all.tables.len()).for_each(|number| all.advance(number));
+        all
+    }
+
+    /// Notes the next line of a table.
+    fn advance(&mut self, number: usize) {
+        let (table, cursor) = &mut self.tables[number];
+        if let Some((unit, selected)) = self.rule.next(table, None, cursor) {
+            self.next.push(Reverse((selected.place, number, unit)));
+        }
+    }
+
+    fn next(&mut self) -> Option<Selected<'_>> {
+        let Reverse((_, number, unit)) = self.next.pop()?;
+        self.advance(number);
+        let table = &self.tables[number].0;
+        let selected = self.rule.select(table, None, unit, &table.table.entry(unit))?;
+        Some(behind_holders(selected, table, unit, &mut self.text))
     }
 }

@@ -1,19 +1,20 @@
 //! The steps of a running operation, and what each passes to the next.
 
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, RwLock};
 
 use umbel::{Blocked, Filter};
 
 use super::build::{Build, Doubt};
 use super::counts::{Counted, CountedTable};
 use super::decide::Decide;
+use super::in_line::InLine;
 use super::keys::KeySet;
 use super::look_up::{self, LookUp};
 use super::plan::{self, SetPlan};
 use super::probe::{Probe, Recount};
-use super::rule::{Others, Results, Rule};
+use super::rule::{InTables, Others, Results, Rule};
 use super::settle::{Part, Settling};
 use super::write::{self, Write};
 use crate::Error;
@@ -168,23 +169,24 @@ impl Run<'_> {
         let gathered = keys.len();
         // Nothing is written at first sight.
         let later = rule.counted.is_some() || !sink.is_plain();
-        let decided = self.decide(doubt.as_ref(), keys, spilled.len(), sink)?;
-        let Decided { held: CountedTable { table, counts }, rest, undecided } = decided;
-        self.passes.report.distinct = gathered + table.len();
+        let Decided { held, rest, undecided } =
+            self.decide(doubt.as_ref(), keys, spilled.len(), sink)?;
+        self.passes.report.distinct =
+            gathered + held.iter().map(|held| held.table.len()).sum::<u64>();
         if rest.is_none() && !later {
             return Ok(());
         }
         let from = if later { 0 } else { undecided };
         let mut results = match rest {
-            None if rule.counted != Some(Counted::Last) => Results::table(table, counts, rule),
+            None if rule.counted != Some(Counted::Last) => {
+                Results::Tables(InTables::new(held, rule))
+            }
             rest => {
                 let mut runs = Runs::new(&self.disk, 1 << 18);
-                // The partitions get all memory: the table's results become a run, too.
-                if later {
-                    let memory = self.scanner.budget.rest;
-                    rule.append(&table, counts.as_ref(), None, &mut runs, memory)?;
+                // The partitions get all memory: what is not written of the tables becomes runs, too.
+                for held in held {
+                    rule.append(&held, None, from, &mut runs, self.scanner.budget.rest)?;
                 }
-                drop((table, counts));
                 self.settle(rest.unwrap_or_default(), spilled, doubt.as_ref(), runs)?
             }
         };
@@ -205,23 +207,21 @@ impl Run<'_> {
         let (budget, rule) = (self.scanner.budget, self.rule);
         let layout = if rule.rows { self.scanner.layout() } else { Layout::Lines };
         let share = rule.table(budget.table(doubt.map_or(0, |doubt| doubt.plan().bytes())));
-        let mut table = Table::new(share.saturating_sub(keys.bytes()), layout)?;
+        let share = share.saturating_sub(keys.bytes());
+        let mut tables = Table::shards(share, budget.threads, layout)?;
         if spilled > 0 {
             // A line that is not among the keys in memory may be among the spilled ones.
-            table.close();
+            tables.iter_mut().for_each(Table::close);
         }
-        let held = RwLock::new(CountedTable::new(table, rule.counted));
-        let rest = Later::new(&self.disk, 0, budget.spill_buffers(), layout);
-        let undecided = AtomicU64::new(u64::MAX);
-        let sink = (rule.counted.is_none() && sink.is_plain()).then(|| Mutex::new(sink));
+        let tables = tables.into_iter().map(|table| CountedTable::new(table, rule.counted));
         let decide = Decide {
             doubt,
             keys: Some(&keys).filter(|keys| keys.len() > 0),
-            held: &held,
-            rest: &rest,
+            writes: rule.counted.is_none() && sink.is_plain(),
+            held: InLine::new(tables, sink),
+            rest: Later::new(&self.disk, 0, budget.spill_buffers(), layout),
             partitions: (spilled > 0).then_some(spilled),
-            sink: sink.as_ref(),
-            undecided: &undecided,
+            undecided: AtomicU64::new(u64::MAX),
             rule,
             total: lengths(&self.inputs[..self.from]),
             budget,
@@ -229,11 +229,9 @@ impl Run<'_> {
         let spare = budget.long_line();
         let tallies = self.scanner.scan_some(self.inputs, 0..self.from, spare, &decide)?;
         self.seen(0..self.from, &tallies)?;
-        Ok(Decided {
-            held: held.into_inner().expect("no worker panics"),
-            rest: rest.finish()?,
-            undecided: undecided.into_inner(),
-        })
+        let Decide { held, rest, undecided, .. } = decide;
+        let held = held.into_shards().collect();
+        Ok(Decided { held, rest: rest.finish()?, undecided: undecided.into_inner() })
     }
 
     /// Steps 3 and 4 where the keys of the other inputs alone decide.
@@ -330,7 +328,7 @@ struct Probed {
 
 /// The outcome of the deciding pass.
 struct Decided {
-    held: CountedTable,
+    held: Vec<CountedTable>,
     /// Lines that did not fit.
     rest: Option<Vec<Spill>>,
     /// The place of the first of them.

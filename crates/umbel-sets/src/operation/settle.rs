@@ -128,8 +128,8 @@ impl Rule {
             }
         }
         drop(lines);
-        let CountedTable { table, counts } = held;
-        let mut met = (!part.others.is_empty()).then(|| Met::of(&table, rule));
+        let table = &held.table;
+        let mut met = (!part.others.is_empty()).then(|| Met::of(table, rule));
         let others = Later::new(settling.disk, level, settling.write_buffers(), Layout::Lines);
         if let (Some(rest), Some(_)) = (rest.get(), &met) {
             others.get_or_make(|| rest.len())?;
@@ -149,9 +149,9 @@ impl Rule {
             }
         }
         if rule.every {
-            self.append_every(settling, &part.lines, &table, met.as_ref(), runs)?;
+            self.append_every(settling, &part.lines, table, met.as_ref(), runs)?;
         } else {
-            rule.append(&table, counts.as_ref(), met.as_ref(), runs, memory)?;
+            rule.append(&held, met.as_ref(), 0, runs, memory)?;
         }
         let others = others.finish()?.unwrap_or_default().into_iter().map(|file| vec![file]);
         let rest = rest.finish()?.unwrap_or_default();

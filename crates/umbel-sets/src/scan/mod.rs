@@ -122,7 +122,12 @@ impl<'a> Lines<'a> {
 
     /// The start of line `i` in all inputs, laid end to end.
     pub(crate) fn place(&self, i: usize) -> u64 {
-        self.origin.place + self.offset(i)
+        self.place_of(self.spans[i].start)
+    }
+
+    /// The same of a byte in the [`buffer`](Self::buffer).
+    pub(crate) fn place_of(&self, at: usize) -> u64 {
+        self.origin.place + self.origin.offset + at as u64
     }
 
     /// The index of the input among all.
