@@ -129,7 +129,7 @@ impl Job {
                 job.run(&job.plan()?, out)
             }
             Self::Diff(_) => changes::write(
-                &Diff::new(inputs, options),
+                &Diff::new(inputs, options)?,
                 changes::Marks::New,
                 options.separator,
                 out,
@@ -414,7 +414,7 @@ fn work(
     if let Job::Diff(separate) = job
         && !separate.files().is_empty()
     {
-        let report = separate.files().write(&Diff::new(&inputs, options), options.separator)?;
+        let report = separate.files().write(&Diff::new(&inputs, options)?, options.separator)?;
         return Ok((report, None));
     }
     match out {

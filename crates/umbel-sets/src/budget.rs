@@ -138,8 +138,24 @@ impl Budget {
         if bytes <= self.lasting() {
             return Ok(());
         }
-        let least = Self::least_cap(self.threads, bytes.saturating_add(bytes.div_ceil(7)));
-        Err(Error::Memory { cap: self.cap, least })
+        Err(self.too_small(bytes.saturating_add(bytes.div_ceil(7))))
+    }
+
+    /// What is left for lines beside `bytes` bytes; the error names the lowest cap that leaves enough.
+    pub(crate) fn left(&self, bytes: u64) -> Result<u64, Error> {
+        const LEAST_ROOM: u64 = 1 << 20;
+        let room = self.rest.checked_sub(bytes).filter(|room| *room >= LEAST_ROOM);
+        room.ok_or_else(|| self.too_small(bytes.saturating_add(LEAST_ROOM)))
+    }
+
+    /// The error of a cap that does not leave `rest` bytes besides the workers: it names the lowest that does.
+    pub(crate) fn too_small(&self, rest: u64) -> Error {
+        Error::Memory { cap: self.cap, least: Self::least_cap(self.threads, rest) }
+    }
+
+    /// For a line longer than a chunk while `bytes` bytes of filters are all that is in memory.
+    pub(crate) fn line_beside(&self, bytes: u64) -> u64 {
+        (self.rest - bytes).max(self.long_line())
     }
 
     /// For the table while `filters` bytes of filters are in memory.

@@ -113,7 +113,7 @@ pub use filters::{
 pub use input::{Input, SpoolWriter};
 pub use keys::{KeyBatch, keys};
 pub use operation::{
-    Change, Diff, Distinct, Holders, Join, Keep, Labels, Partners, SetOperation, SetPlan, Strategy,
+    Change, Diff, Distinct, Holders, Join, Keep, Labels, Partners, SetOperation, SetPlan, Steps,
     Top, Unpaired, changes, excludes,
 };
 pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_of};

@@ -43,7 +43,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
             "--old shows the old row next to the changed one, and rows change by their key; name it with --key"
         );
     }
-    let job = Diff::new(&inputs, &options);
+    let job = Diff::new(&inputs, &options)?;
     let job = if args.old { job.paired() } else { job };
     let about = Job { verb: "diff", inputs: &inputs, options: &options };
     if args.work.explain {

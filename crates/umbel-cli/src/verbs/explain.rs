@@ -5,7 +5,7 @@ use umbel::formulas::classic;
 use umbel::{Filter as _, Plan};
 use umbel_foreign::{ForeignFilter, Format};
 use umbel_net::prefixes::PrefixList;
-use umbel_sets::{Filter, Input, Options, SetPlan, Strategy};
+use umbel_sets::{Filter, Input, Options, SetPlan, Steps};
 
 use umbel_numbers::{Count, Rate, Size, counted};
 
@@ -40,31 +40,19 @@ impl Job<'_> {
 
 /// The plan of a set operation.
 pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String {
-    let (strategy, told) = match plan.strategy {
-        Strategy::Table => {
-            ("table", "every line is looked up; filters would cost more than they save")
-        }
-        Strategy::Filter => {
-            ("filter", "a first pass selects the lines to look up; these are compared byte by byte")
-        }
-        Strategy::Merge => (
+    let (strategy, told) = match &plan.steps {
+        Steps::Merge => (
             "merge",
             "all files seem to be sorted by their bytes: their lines are compared side by side; if they are not, the run starts again with a table",
         ),
-        _ => ("one-pass", "filters alone decide; each input is read once"),
+        Steps::OnePass { .. } => ("one-pass", "filters alone decide; each input is read once"),
+        _ if plan.filter().is_some() => {
+            ("filter", "a first pass selects the lines to look up; these are compared byte by byte")
+        }
+        _ => ("table", "every line is looked up; filters would cost more than they save"),
     };
-    let exact = plan.strategy != Strategy::OnePass;
-    let (first, second) =
-        if exact { ("of all lines", "of lines to look up") } else { ("of lines printed", "") };
-    let [seen, doubtful] = [(first, plan.seen), (second, plan.doubtful)]
-        .map(|(what, filter)| filter.map(|filter| (what.to_owned(), filter)));
-    let names = |i: usize| match plan.others.len() {
-        1 => job.inputs[1..].iter().map(Input::name).collect::<Vec<_>>().join(", "),
-        _ => job.inputs[i + 1].name().to_owned(),
-    };
-    let others = plan.others.iter().enumerate();
-    let others = others.map(|(i, filter)| (format!("of {}", names(i)), *filter));
-    let filters = seen.into_iter().chain(doubtful).chain(others);
+    let exact = !matches!(plan.steps, Steps::OnePass { .. });
+    let filters = filters(&plan.steps, job.inputs).into_iter();
     let Options { memory, threads, tmp, .. } = job.options;
     if as_json {
         let inputs = job.inputs.iter().zip(&plan.lines).map(
@@ -92,7 +80,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
             Rate(plan.predicted_fpp())
         );
     }
-    if exact && plan.strategy != Strategy::Merge {
+    if exact && plan.steps != Steps::Merge {
         let folders: Vec<_> = tmp.folders().map(|folder| folder.display().to_string()).collect();
         text += &format!(
             "table    about {} compared byte by byte; up to {} of them in memory, the rest on disk in {}\n",
@@ -110,6 +98,32 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
         counted(plan.passes.into(), "pass"),
         Size(plan.bytes_spilled)
     )
+}
+
+/// The filters of a set operation, and what each is of.
+fn filters(steps: &Steps, inputs: &[Input]) -> Vec<(String, Plan)> {
+    let (all, looked_up) = ("of all lines".to_owned(), "of lines to look up".to_owned());
+    match steps {
+        Steps::Merge | Steps::Decide { filters: None } => Vec::new(),
+        Steps::Decide { filters: Some([seen, doubtful]) } => {
+            vec![(all, *seen), (looked_up, *doubtful)]
+        }
+        Steps::LookUp { seen, keys, .. } => {
+            let seen = seen.map(|filter| (all, filter)).into_iter();
+            seen.chain(keys.map(|filter| (looked_up, filter))).collect()
+        }
+        Steps::OnePass { written, others } => {
+            let names: Vec<_> = inputs[1..].iter().map(Input::name).collect();
+            let names = if others.len() == 1 {
+                vec![names.join(", ")]
+            } else {
+                names.into_iter().map(str::to_owned).collect()
+            };
+            let of = names.iter().map(|name| format!("of {name}"));
+            let written = ("of lines printed".to_owned(), *written);
+            [written].into_iter().chain(of.zip(others.iter().copied())).collect()
+        }
+    }
 }
 
 /// The plan of a filter that a verb makes or has.

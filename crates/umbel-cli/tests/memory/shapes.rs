@@ -103,11 +103,15 @@ fn holds(seed: u64) {
         "dedup --by-count",
         "dedup --top 1000",
         "dedup --keep last",
+        "dedup --sort",
         "common",
         "common --at-least 2",
+        "common --which=numbers",
+        "common --all",
         "except",
+        "except --all --sort",
     ];
-    let verb = verbs[random.below(if files < 2 { 6 } else { 9 }) as usize];
+    let verb = verbs[random.below(if files < 2 { 7 } else { 13 }) as usize];
     holds_for(&folder, &mut random, &format!("{seed}: {verb} --files-from list"));
 }
 
@@ -136,8 +140,20 @@ fn holds_for_join(seed: u64) {
         }
         out.flush().unwrap();
     }
-    let kind = ["", "--left", "--full", "--first"][random.below(4) as usize];
-    let job = format!("{seed}: join --tsv --no-header --key 1 {kind} a b");
+    let jobs = [
+        "join",
+        "join --left",
+        "join --full",
+        "join --first",
+        "diff",
+        "diff --symmetric",
+        "diff --old",
+        "common --all",
+        "common --which=names",
+        "dedup --count --sort",
+    ];
+    let job = jobs[random.below(jobs.len() as u64) as usize];
+    let job = format!("{seed}: {job} --tsv --no-header --key 1 a b");
     holds_for(&folder, &mut random, &job);
 }
 

@@ -7,7 +7,6 @@ use umbel::{Bloomier, BloomierBuilder};
 use umbel::{KeyHash, KeyHasher, Plan};
 use umbel_io::threads::on_each;
 
-use super::room::room_left;
 use crate::budget::Budget;
 use crate::bulk::Buckets;
 use crate::inputs::ReadFrom;
@@ -33,11 +32,11 @@ impl<'a> BloomierBuild<'a> {
     /// [`Error::Memory`], with a cap that suffices, if the hashes of the planned keys do not fit; an invalid plan.
     pub fn new(plan: &Plan, hasher: KeyHasher, options: &'a Options) -> Result<Self, Error> {
         let scanner = Scanner::new(options, hasher.clone())?;
-        let Budget { cap, threads, rest, bucketed, .. } = scanner.budget;
+        let Budget { threads, rest, bucketed, .. } = scanner.budget;
         // Checked before the filter is allocated.
         if plan.bytes() > rest {
             let needed = plan.bytes().saturating_add(plan.keys().saturating_mul(21));
-            return Err(Error::Memory { cap, least: Budget::least_cap(threads, needed) });
+            return Err(scanner.budget.too_small(needed));
         }
         let builder = BloomierBuilder::new(plan)?;
         let shards = builder.count();
@@ -45,7 +44,7 @@ impl<'a> BloomierBuild<'a> {
         let most = (plan.keys() as usize / shards).saturating_mul(5) / 4 + 1024;
         let hashes = (16 * most as u64).saturating_mul(shards as u64);
         let working = builder.shard_bytes() * shards.min(threads) as u64;
-        let room = room_left(plan.bytes() + hashes.saturating_add(working), options)?;
+        let room = scanner.budget.left(plan.bytes() + hashes.saturating_add(working))?;
         let hashes = (0..shards).map(|_| Mutex::default()).collect();
         let gather = Gather { builder, hashes, most, bucketed, planned: plan.keys() };
         Ok(Self { scanner, hasher, gather, room, report: Report::default() })

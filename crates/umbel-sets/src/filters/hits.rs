@@ -9,7 +9,6 @@ use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
-use super::room::room_left;
 
 /// Looks up the lines of `inputs` in a filter of keys, on all threads, and calls `each` with the hashes of lines that
 /// may be in it, in order. `beside` are the bytes of memory that the caller uses, without the filter.
@@ -24,7 +23,7 @@ pub fn hits(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher().clone())?;
-    let room = room_left(filter.bytes().saturating_add(beside), options)?;
+    let room = scanner.budget.left(filter.bytes().saturating_add(beside))?;
     let ask = Ask { filter, hits: Mutex::new((each, 0)) };
     let mut report = Report::default();
     scanner.read(inputs, room, &ask, &mut report)?;

@@ -5,7 +5,7 @@ use umbel_foreign::{ForeignFilter, ForeignInsert};
 
 use super::count::one_field;
 use super::filter::Filter;
-use super::room::{growth, outgrown, room_left, room_to_fill};
+use super::room::{growth, outgrown, room_to_fill};
 use super::rows::Indices;
 use crate::budget::Budget;
 use crate::bulk::Fill;
@@ -26,7 +26,7 @@ pub fn insert<'r>(
 ) -> Result<Report, Error> {
     let from = from.into();
     let scanner = Scanner::new(options, filter.hasher())?;
-    let room = room_to_insert(filter, options)?;
+    let room = room_to_insert(filter, &scanner.budget, options)?;
     let fill: &dyn Visitor = match (filter, &from) {
         (Filter::Own(AnyFilter::Blocked(filter)), ReadFrom::Files(_)) => {
             &Fill::new(filter, scanner.budget)
@@ -39,18 +39,21 @@ pub fn insert<'r>(
 }
 
 /// Like [`room_to_fill`], for a filter of umbel or of another system.
-fn room_to_insert(filter: &mut Filter, options: &Options) -> Result<u64, Error> {
+fn room_to_insert(
+    filter: &mut Filter,
+    budget: &Budget,
+    options: &Options,
+) -> Result<u64, Error> {
     let lines = match filter {
-        Filter::Own(filter) => return room_to_fill(filter, options),
+        Filter::Own(filter) => return room_to_fill(filter, budget),
         Filter::Foreign(lines) => lines,
     };
     let format = lines.filter().format();
     one_field(format, options)?;
-    let room = room_left(lines.filter().bytes_to_fill(), options)?;
+    let room = budget.left(lines.filter().bytes_to_fill())?;
     if !format.grows() {
         return Ok(room);
     }
-    let budget = Budget::new(options.memory, options.threads)?;
     lines.filter_mut().set_limit(budget.lasting());
     Ok(room.min(budget.long_line()))
 }

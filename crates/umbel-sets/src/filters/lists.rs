@@ -4,7 +4,6 @@
 use umbel::{Cascade, KeyHash, KeyHasher, Plan};
 
 use super::count::count;
-use super::room::room_left;
 use crate::error::Place;
 use crate::input::Input;
 use crate::report::Report;
@@ -38,7 +37,7 @@ pub fn build_lists(
     let needed = [(lines[0], 16), (lines[1], 16), (caught, 48), (passing, 48), (most.bytes(), 3)]
         .into_iter()
         .fold(0, |sum: u64, (count, bytes)| sum.saturating_add(count.saturating_mul(bytes)));
-    let room = room_left(needed, options)?;
+    let room = scanner.budget.left(needed)?;
     let mut gather = |inputs: &[Input], lines: u64| {
         let mut hashes = Vec::with_capacity(lines as usize);
         let gather = Each::new(false, |lines: &Lines<'_>| {

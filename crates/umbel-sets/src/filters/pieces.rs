@@ -250,8 +250,7 @@ impl Split {
         let (index, count) = (pieces.index(), pieces.count());
         let most = MOST_PIECES.min(budget.spare_files()).max(2);
         if count > most {
-            let least = Budget::least_cap(budget.threads, 2 * pieces.plan.bytes().div_ceil(most));
-            return Err(Error::Memory { cap: budget.cap, least });
+            return Err(budget.too_small(2 * pieces.plan.bytes().div_ceil(most)));
         }
         let buffer = (budget.rest / 8 / count).min(256 << 10) as usize;
         let file = |_| {

@@ -9,7 +9,6 @@ use umbel_foreign::ForeignFilter;
 
 use super::count::one_field;
 use super::filter::Filter;
-use super::room::room_left;
 use super::rows::Indices;
 use crate::inputs::ReadFrom;
 use crate::report::Report;
@@ -59,7 +58,7 @@ impl<'a> Query<'a> {
         let queried = |filter| Queried::new(filter, hasher.scheme(), options);
         let asked = filters.iter().map(queried).collect::<Result<_, _>>()?;
         let bytes = filters.iter().map(Filter::bytes).fold(0, u64::saturating_add);
-        let (room, out) = (room_left(bytes, options)?, Sink::new(out, options.separator));
+        let (room, out) = (scanner.budget.left(bytes)?, Sink::new(out, options.separator));
         Ok(Self::of(scanner, Among::Filters(asked), room, absent, out))
     }
 
@@ -79,8 +78,8 @@ impl<'a> Query<'a> {
     ) -> Result<Self, Error> {
         let column = options.records.column();
         let wanted = Among::Listed { list, shown, json: column.is_none() };
-        let room = room_left(list.bytes(), options)?;
         let scanner = Scanner::new(options, KeyHasher::default())?;
+        let room = scanner.budget.left(list.bytes())?;
         let mut out = Sink::new(out, options.separator);
         if shown {
             out = out.with_style(RowStyle::Behind("prefix", column));

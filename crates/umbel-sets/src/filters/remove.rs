@@ -2,7 +2,6 @@
 
 use umbel::{AnyFilter, Filter};
 
-use super::room::room_left;
 use crate::inputs::ReadFrom;
 use crate::report::Report;
 use crate::scan::{Each, Lines, Scanner};
@@ -22,7 +21,7 @@ pub fn remove<'r>(
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher().clone())?;
     let filter = filter.as_counting_mut()?;
-    let room = room_left(Filter::bytes(filter), options)?;
+    let room = scanner.budget.left(Filter::bytes(filter))?;
     let (mut removed, mut found, mut report) = (Vec::new(), 0, Report::default());
     let take = Each::in_order(|lines: &Lines<'_>| {
         removed.resize(lines.len(), false);

@@ -12,12 +12,7 @@ use crate::{Error, Options};
 /// # Errors
 /// [`Error::Memory`], with a cap that suffices, if that is too little.
 pub fn room_left(bytes: u64, options: &Options) -> Result<u64, Error> {
-    const LEAST_ROOM: u64 = 1 << 20;
-    let Budget { cap, threads, rest, .. } = Budget::new(options.memory, options.threads)?;
-    rest.checked_sub(bytes).filter(|room| *room >= LEAST_ROOM).ok_or_else(|| Error::Memory {
-        cap,
-        least: Budget::least_cap(threads, bytes.saturating_add(LEAST_ROOM)),
-    })
+    Budget::new(options.memory, options.threads)?.left(bytes)
 }
 
 /// Like [`room_left`], next to a filter that lines are inserted into: one that grows may use everything.
@@ -34,16 +29,15 @@ pub fn room_beside(filter: &Filter, options: &Options) -> Result<u64, Error> {
 }
 
 /// Like [`room_left`] for a filter that may grow: sets its limit, and leaves the rest to a long line.
-pub(crate) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error> {
+pub(crate) fn room_to_fill(filter: &mut AnyFilter, budget: &Budget) -> Result<u64, Error> {
     // Even without lines: a filter that accepts no keys is refused before any line is read.
     if !filter.plan().kind().rows() {
         filter.check_inserts()?;
     }
-    let room = room_left(filter.bytes(), options)?;
+    let room = budget.left(filter.bytes())?;
     if filter.plan().kind().capacity() != Capacity::First {
         return Ok(room);
     }
-    let budget = Budget::new(options.memory, options.threads)?;
     filter.set_limit(budget.lasting());
     Ok(room.min(budget.long_line()))
 }

@@ -25,7 +25,7 @@ use super::keys::KeySet;
 use super::plan::LEAST_FILTER;
 use super::rule::{Others, Rule};
 use super::settle::{Part, Settling};
-use super::{SetOperation, SetPlan};
+use super::{SetOperation, SetPlan, Steps};
 use crate::budget::Budget;
 use crate::bulk::{Picked, fill, of_hashes};
 use crate::error::Place;
@@ -182,11 +182,13 @@ impl<'a> Join<'a> {
             Partners::All => Some([sample(0)?, sample(1)?]),
             Partners::First | Partners::Unique => None,
         };
-        let plan = semi_join.plan_look_up(plan, 1..2, samples.as_ref())?;
+        let mut plan = semi_join.plan_look_up(plan, 1..2, samples.as_ref())?;
+        if let Steps::LookUp { keys, .. } = &mut plan.steps {
+            // Rows are found by their keys; a filter of these is made only if some are spilled.
+            *keys = None;
+        }
         let pairs = samples.as_ref().map(|[left, right]| left.pairs(right));
-        // Rows are found by their keys; a filter of these is made only if some are spilled.
         let mut plan = SetPlan {
-            doubtful: None,
             pairs: pairs.map(|(all, _)| all),
             product: pairs.map_or(0, |(_, several)| several),
             ..plan
@@ -210,7 +212,7 @@ impl<'a> Join<'a> {
     /// that both inputs have; [`Error::Memory`] for a plan, made with more memory, whose filter does not fit. What was
     /// written before an error is the beginning of the result.
     pub fn run(&self, plan: &SetPlan, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
-        self.budget.check_filters(plan.seen.as_ref().map_or(0, umbel::Plan::bytes))?;
+        self.budget.check_filters(plan.filter().map_or(0, umbel::Plan::bytes))?;
         let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
         let scanner = scanner.joining_rows(self.prefix);
         let beside = scanner.beside(self.inputs, self.prefix);
@@ -264,7 +266,7 @@ struct Joining<'a> {
 impl Joining<'_> {
     fn run(&mut self, plan: &SetPlan, sink: &mut Sink<'_>) -> Result<(), Error> {
         let (inputs, budget) = (self.join.inputs, self.scanner.budget);
-        let mut filter = plan.seen.as_ref().map(of_hashes).transpose()?;
+        let mut filter = plan.filter().map(of_hashes).transpose()?;
         if let Some(filter) = &mut filter {
             let room = (budget.rest - filter.plan().bytes()).max(budget.long_line());
             let tallies = fill(&self.scanner, &inputs[..1], filter, room)?;

@@ -50,7 +50,7 @@ pub use diff::{Change, Diff, changes};
 pub use exclusive::excludes;
 pub use holders::{Holders, Labels};
 pub use join::{Join, Partners, Unpaired};
-pub use plan::{SetPlan, Strategy};
+pub use plan::{SetPlan, Steps};
 pub use set::SetOperation;
 
 /// Which lines [`SetOperation::distinct`] selects among equal ones, or ones with the same key, and how they are

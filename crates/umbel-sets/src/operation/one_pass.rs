@@ -8,7 +8,6 @@ use std::ops::Range;
 use umbel::{Blocked, Filter, KeyHash, Kind, Plan};
 use umbel_io::threads::in_order;
 
-use super::SetPlan;
 use super::in_line::{ByShard, InLine};
 use super::plan::FIRST;
 use super::rule::Need;
@@ -20,71 +19,72 @@ use crate::report::ErrorBound;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
 
-pub(super) fn run(run: &mut Run<'_>, plan: &SetPlan, sink: &mut Sink<'_>) -> Result<(), Error> {
-    let budget = run.scanner.budget;
-    let count = run.inputs.len();
-    // A wanted line first occurs in one of these.
-    let need = run.rule.need(count);
-    let (from, enough) = match need {
-        Need::Nothing => (count, None),
-        Need::Absence => (1, None),
-        Need::AtLeast(least) => (count - least + 1, Some(least - 1)),
-    };
-    let seen = plan.seen.expect("an answer with an error has a filter of written lines");
-    let mut others: Vec<Blocked> = Vec::new();
-    let mut held = seen.bytes();
-    for (i, size) in plan.others.iter().enumerate() {
-        let range = if enough.is_some() { i + 1..i + 2 } else { 1..count };
-        let filter = fill_anew(run, range, size, held)?;
-        held += filter.plan().bytes();
-        others.push(filter);
-    }
-    sink.header(run.scanner.header(run.inputs)?.as_deref())?;
-    let written = WrittenLines::shards(&seen, &budget, held - seen.bytes())?;
-    let once = Once { others: &others, enough, written: InLine::new(written, sink) };
-    let tallies = run.scanner.scan_some(run.inputs, 0..from, budget.long_line(), &once)?;
-    run.seen(0..from, &tallies)?;
-    let written: Vec<_> = once.written.into_shards().collect();
-    let links = || written.iter().flat_map(|shard| &shard.links);
-    // A pass over all bits.
-    let all: Vec<_> = others.iter().chain(links()).collect();
-    let receipts = in_order(budget.threads, all.len(), |i| all[i].receipt());
-    let (others, links) = receipts.split_at(others.len());
-    let rates = others.iter().map(|receipt| receipt.fpp);
-    let (extra, excluded) = match need {
-        Need::AtLeast(all) if all == count => (rates.fold(0.0, f64::max), 0.0),
-        Need::AtLeast(_) => (rates.sum(), 0.0),
-        Need::Nothing | Need::Absence => (0.0, rates.sum()),
-    };
-    let keys: f64 = links.iter().map(|receipt| receipt.keys.value).sum();
-    // A line is in one shard.
-    let repeated = links.iter().map(|receipt| receipt.fpp).sum::<f64>() / written.len() as f64;
-    let missing = excluded + repeated;
-    run.passes.report.distinct = keys as u64;
-    run.passes.report.error = Some(ErrorBound { extra, missing });
-    Ok(())
-}
-
-/// Makes a filter of the inputs' lines, rebuilt if there are more than planned; other filters use `held` bytes.
-fn fill_anew(
-    run: &mut Run<'_>,
-    range: Range<usize>,
-    size: &Plan,
-    held: u64,
-) -> Result<Blocked, Error> {
-    let budget = run.scanner.budget;
-    let mut filter = of_hashes(size)?;
-    loop {
-        let room = budget.long_line();
-        let tallies = fill(&run.scanner, &run.inputs[range.clone()], &mut filter, room)?;
-        run.seen(range.clone(), &tallies)?;
-        let found = tallies.iter().map(|tally| tally.lines).sum();
-        if found <= filter.plan().keys() {
-            return Ok(filter);
+impl Run<'_> {
+    /// Writes lines that the filters allow: `size` for the lines written, `others` for those of the other inputs.
+    pub(super) fn one_pass(
+        &mut self,
+        size: &Plan,
+        others: &[Plan],
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let budget = self.scanner.budget;
+        let count = self.inputs.len();
+        // A wanted line first occurs in one of these.
+        let need = self.rule.need(count);
+        let (from, enough) = match need {
+            Need::Nothing => (count, None),
+            Need::Absence => (1, None),
+            Need::AtLeast(least) => (count - least + 1, Some(least - 1)),
+        };
+        let (mut filters, mut held) = (Vec::new(), size.bytes());
+        for (i, size) in others.iter().enumerate() {
+            let range = if enough.is_some() { i + 1..i + 2 } else { 1..count };
+            let filter = self.fill_anew(range, size, held)?;
+            held += filter.plan().bytes();
+            filters.push(filter);
         }
-        let size = Plan::for_keys(Kind::Blocked, found, size.fpp())?;
-        budget.check_filters(held + size.bytes())?;
-        filter = of_hashes(&size)?;
+        sink.header(self.scanner.header(self.inputs)?.as_deref())?;
+        let written = WrittenLines::shards(size, &budget, held - size.bytes())?;
+        let once = Once { others: &filters, enough, written: InLine::new(written, sink) };
+        let tallies = self.scanner.scan_some(self.inputs, 0..from, budget.long_line(), &once)?;
+        self.seen(0..from, &tallies)?;
+        let written: Vec<_> = once.written.into_shards().collect();
+        let links = || written.iter().flat_map(|shard| &shard.links);
+        // A pass over all bits.
+        let all: Vec<_> = filters.iter().chain(links()).collect();
+        let receipts = in_order(budget.threads, all.len(), |i| all[i].receipt());
+        let (others, links) = receipts.split_at(filters.len());
+        let rates = others.iter().map(|receipt| receipt.fpp);
+        let (extra, excluded) = match need {
+            Need::AtLeast(all) if all == count => (rates.fold(0.0, f64::max), 0.0),
+            Need::AtLeast(_) => (rates.sum(), 0.0),
+            Need::Nothing | Need::Absence => (0.0, rates.sum()),
+        };
+        let keys: f64 = links.iter().map(|receipt| receipt.keys.value).sum();
+        // A line is in one shard.
+        let repeated = links.iter().map(|receipt| receipt.fpp).sum::<f64>() / written.len() as f64;
+        let missing = excluded + repeated;
+        self.passes.report.distinct = keys as u64;
+        self.passes.report.error = Some(ErrorBound { extra, missing });
+        Ok(())
+    }
+
+    /// Makes a filter of the inputs' lines, rebuilt if there are more than planned; other filters use `held` bytes.
+    fn fill_anew(&mut self, range: Range<usize>, size: &Plan, held: u64) -> Result<Blocked, Error> {
+        let budget = self.scanner.budget;
+        let mut filter = of_hashes(size)?;
+        loop {
+            let room = budget.long_line();
+            let tallies = fill(&self.scanner, &self.inputs[range.clone()], &mut filter, room)?;
+            self.seen(range.clone(), &tallies)?;
+            let found = tallies.iter().map(|tally| tally.lines).sum();
+            if found <= filter.plan().keys() {
+                return Ok(filter);
+            }
+            let size = Plan::for_keys(Kind::Blocked, found, size.fpp())?;
+            budget.check_filters(held + size.bytes())?;
+            filter = of_hashes(&size)?;
+        }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use super::plan::Strategy;
+use super::plan::Steps;
 use super::run::Run;
 use super::sorting::Sorting;
-use super::{SetOperation, Top, one_pass};
+use super::{SetOperation, Top};
 use crate::Error;
 use crate::hash::LineHasher;
 use crate::passes::{Passes, Seen};
@@ -85,12 +85,11 @@ impl SetOperation<'_> {
     }
 
     fn write(&self, mut sink: Sink<'_>, seen: Option<Seen>) -> Result<Report, Error> {
-        let (mut plan, progress) = (self.plan()?, &self.options.progress);
-        let mut passes = Passes::new(self.inputs);
-        if plan.strategy == Strategy::Merge {
+        let (mut plan, mut passes) = (self.plan()?, Passes::new(self.inputs));
+        if plan.steps == Steps::Merge {
+            let (progress, disk) = (&self.options.progress, Disk::new(&self.options.tmp));
             let before = progress.done();
             progress.expect(plan.bytes_read);
-            let disk = Disk::new(&self.options.tmp);
             if let Some(mut report) = self.merge(&disk, &mut sink)? {
                 sink.finish(&mut report)?;
                 return Ok(report);
@@ -107,12 +106,12 @@ impl SetOperation<'_> {
                 passes.expect(tallies);
                 hasher
             }
-            None if plan.strategy == Strategy::OnePass => LineHasher::repeatable(),
+            None if self.fpp.is_some() => LineHasher::repeatable(),
             None => LineHasher::random(),
         };
         let scanner = self.scanner(hasher)?;
         scanner.check_headers(self.inputs)?;
-        progress.expect(plan.bytes_read);
+        self.options.progress.expect(plan.bytes_read);
         let mut run = Run {
             inputs: self.inputs,
             rule: self.rule.planned(&plan),
@@ -122,10 +121,13 @@ impl SetOperation<'_> {
             passes,
             scanner,
         };
-        if plan.strategy == Strategy::OnePass {
-            one_pass::run(&mut run, &plan, &mut sink)?;
-        } else {
-            run.exact(&plan, &mut sink)?;
+        match &plan.steps {
+            Steps::OnePass { written, others } => run.one_pass(written, others, &mut sink)?,
+            Steps::LookUp { seen, gathered, .. } => {
+                run.look_up(&plan, seen.as_ref(), gathered, &mut sink)?;
+            }
+            Steps::Decide { filters } => run.decide(&plan, filters.as_ref(), &mut sink)?,
+            Steps::Merge => unreachable!("a plan for inputs that are not sorted"),
         }
         let mut report = run.passes.finish(self.inputs, &run.disk);
         sink.finish(&mut report)?;

@@ -21,18 +21,11 @@ const LEAST_BITS_PER_LINE: u64 = 2;
 /// Inputs up to this size go straight to the table: it stays in cache, and a pass is saved.
 const SMALL: u64 = 16 << 20;
 
-/// The plan of a job.
+/// The plan of a job: what it does, and what that is expected to take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetPlan {
-    /// The chosen strategy.
-    pub strategy: Strategy,
-    /// The filter of all lines that may be written; with an error allowed, of the lines written.
-    pub seen: Option<Plan>,
-    /// The filter of doubtful lines.
-    pub doubtful: Option<Plan>,
-    /// With an error allowed, filters of the other inputs: one for all excluded inputs, or one for each input from the
-    /// second on.
-    pub others: Vec<Plan>,
+    /// What is done.
+    pub steps: Steps,
     /// Estimated lines of each input.
     pub lines: Vec<u64>,
     /// Estimated different lines among those that may be written, from samples; `None` if no samples were read.
@@ -51,25 +44,37 @@ pub struct SetPlan {
     pub pairs: Option<u64>,
     /// The part of them whose keys have several rows in both inputs, as far as samples show.
     pub product: u64,
-    /// The smallest of the inputs that must have a line, except the first one.
-    pub(super) smallest: usize,
     /// The part of the bytes read that another operation of the job reads.
     pub(super) later: u64,
 }
 
-/// The strategies to find the lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Strategy {
-    /// Every line is looked up in the table: for small inputs, for many repeats, or if there is no room for a
-    /// filter.
-    Table,
-    /// A filter determines which lines must be looked up.
-    Filter,
-    /// Filters alone, with an error.
-    OnePass,
+/// How the lines are found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Steps {
     /// All inputs seem to be sorted: their lines are compared side by side in one pass.
     Merge,
+    /// Filters alone decide, with an error.
+    OnePass {
+        /// The filter of the lines written.
+        written: Plan,
+        /// Filters of the other inputs: one for all excluded inputs, or one for each input from the second on.
+        others: Vec<Plan>,
+    },
+    /// Lines that may be written, and with other inputs their keys, are looked up in tables of those before.
+    Decide {
+        /// The filter of all lines that may be written, and the filter of those that must be looked up. Without them, for
+        /// small inputs, for many repeats, or if there is no room for them, all lines are.
+        filters: Option<[Plan; 2]>,
+    },
+    /// The keys of some inputs decide: lines that may be written are looked up there.
+    LookUp {
+        /// The filter of all lines that may be written: keys that pass it are gathered, all keys without it.
+        seen: Option<Plan>,
+        /// The filter of the gathered keys, if one is made in any case.
+        keys: Option<Plan>,
+        /// The inputs whose keys are gathered.
+        gathered: Range<usize>,
+    },
 }
 
 /// With an error allowed, the first filter's part of the rate of written lines. The others have half of the rest, a
@@ -81,6 +86,15 @@ pub(super) const LEAST_FILTER: u64 = 64 << 10;
 const RESULT: u64 = 20;
 
 impl SetPlan {
+    /// The filter of all lines that may be written, if these are looked up by their bytes.
+    pub fn filter(&self) -> Option<&Plan> {
+        match &self.steps {
+            Steps::Merge | Steps::OnePass { .. } => None,
+            Steps::Decide { filters } => filters.as_ref().map(|[seen, _]| seen),
+            Steps::LookUp { seen, .. } => seen.as_ref(),
+        }
+    }
+
     /// Adds the spilled bytes, including results, and then one more pass over `again`: inputs and their bytes.
     fn spill(&mut self, budget: &Budget, length: u64, again: Option<(usize, u64)>) {
         let set_aside = budget.spilled(self.compared, length, self.table);
@@ -108,7 +122,7 @@ impl SetOperation<'_> {
         let may_merge =
             self.fpp.is_none() && by_bytes && self.can_merge() && plan.bytes_read > SMALL;
         if may_merge && self.seems_sorted()? {
-            return Ok(SetPlan { strategy: Strategy::Merge, table: 0, ..plan });
+            return Ok(SetPlan { steps: Steps::Merge, table: 0, ..plan });
         }
         self.plan_from(plan)
     }
@@ -121,12 +135,8 @@ impl SetOperation<'_> {
     /// The initial plan: reads every input once and compares all lines.
     pub(super) fn plan_start(&self) -> Result<SetPlan, Error> {
         let lines = estimate_lines(self.inputs, self.options)?;
-        let smallest = (1..lines.len()).min_by_key(|&i| lines[i]).unwrap_or(0);
         Ok(SetPlan {
-            strategy: Strategy::Table,
-            seen: None,
-            doubtful: None,
-            others: Vec::new(),
+            steps: Steps::Decide { filters: None },
             distinct: None,
             compared: lines.iter().sum(),
             table: self.budget.table(0),
@@ -136,7 +146,6 @@ impl SetOperation<'_> {
             pairs: None,
             product: 0,
             lines,
-            smallest,
             later: 0,
         })
     }
@@ -152,7 +161,7 @@ impl SetOperation<'_> {
         match self.fpp {
             Some(fpp) => self.plan_one_pass(plan, fpp),
             None if rule.is_look_up() => {
-                let gathered = rule.gathered(&plan, self.inputs.len());
+                let gathered = rule.gathered(&plan.lines);
                 self.plan_look_up(plan, gathered, None)
             }
             None => self.plan_others(plan),
@@ -182,9 +191,9 @@ impl SetOperation<'_> {
                 (most, fpp / 2.0, others.collect::<Result<_, _>>()?)
             }
         };
-        let seen = size(written, share * FIRST)?;
-        self.budget.check_filters(seen.bytes() + others.iter().map(Plan::bytes).sum::<u64>())?;
-        Ok(SetPlan { strategy: Strategy::OnePass, seen: Some(seen), others, compared: 0, ..plan })
+        let written = size(written, share * FIRST)?;
+        self.budget.check_filters(written.bytes() + others.iter().map(Plan::bytes).sum::<u64>())?;
+        Ok(SetPlan { steps: Steps::OnePass { written, others }, compared: 0, ..plan })
     }
 
     /// For lines that no other input may have.
@@ -221,15 +230,13 @@ impl SetOperation<'_> {
         let seen = size(from, room)?;
         let doubtful = Doubt::plan(from, budget.rest / 8);
         let wrongly = ((from + others) as f64 * seen.fpp()) as u64;
-        plan.strategy = Strategy::Filter;
         plan.compared = (from - distinct.min(from)).saturating_add(shared + wrongly);
         let table = budget.table(doubtful.bytes() + if alone { 0 } else { seen.bytes() });
         plan.table = Budget::held(length, table);
         let again = if counted && once { 2 } else { 1 };
         plan.bytes_read += again * from_bytes;
         plan.passes += again as u32 * self.from() as u32;
-        plan.seen = Some(seen);
-        plan.doubtful = Some(of_keys(&doubtful, plan.compared)?);
+        plan.steps = Steps::Decide { filters: Some([seen, of_keys(&doubtful, plan.compared)?]) };
         plan.spill(budget, length, (again == 1).then_some((self.from(), from_bytes)));
         Ok(plan)
     }
@@ -243,14 +250,15 @@ impl SetOperation<'_> {
     ) -> Result<SetPlan, Error> {
         let budget = &self.budget;
         let lines_of = |lines: &[u64]| lines.iter().sum::<u64>();
-        let (from, others) = (0..self.from(), gathered);
+        let (from, others) = (0..self.from(), gathered.clone());
         let [first, other] = [&from, &others].map(|range| lengths(&self.inputs[range.clone()]));
         let [lines, keys] = [&from, &others].map(|range| lines_of(&plan.lines[range.clone()]));
         plan.compared = keys;
         let length = other / keys.max(1);
         plan.table = Budget::held(length, plan.table);
+        let steps = |seen, keys| Steps::LookUp { seen, keys, gathered };
         if first + other <= SMALL.min(budget.table(0) / 2) {
-            return Ok(plan);
+            return Ok(SetPlan { steps: steps(None, None), ..plan });
         }
         // A third of the table as a margin of the estimate.
         let fits = other + KEPT_LINE * keys <= plan.table / 3 * 2;
@@ -267,19 +275,20 @@ impl SetOperation<'_> {
                 others.shared(&self.sample(&plan.lines, from)?).unwrap_or(0)
             }
         };
+        let mut filter = None;
         // Then using only the keys of the others saves a pass over the first.
         if !(small || scarce || fits && shared > keys / 5 * 3) {
             let seen = size(lines, room)?;
-            plan.strategy = Strategy::Filter;
             plan.compared = (shared + (keys as f64 * seen.fpp()) as u64).min(keys);
             plan.table = Budget::held(length, budget.table(seen.bytes()));
-            plan.seen = Some(seen);
+            filter = Some(seen);
             plan.bytes_read += first;
             plan.passes += self.from() as u32;
         }
         // Keys in memory leave room, or were spilled.
         let held = (plan.compared * (length + KEPT_LINE)).min(plan.table);
-        plan.doubtful = Some(size(plan.compared.max(1), budget.table(held).max(LEAST_FILTER))?);
+        let keys = size(plan.compared.max(1), budget.table(held).max(LEAST_FILTER))?;
+        plan.steps = steps(filter, Some(keys));
         // The spilled keys, and lines that may equal them.
         plan.bytes_spilled = 2 * budget.spilled(plan.compared, length, plan.table);
         plan.bytes_read += plan.bytes_spilled;

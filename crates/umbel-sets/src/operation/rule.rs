@@ -103,17 +103,22 @@ impl Rule {
     /// the inputs is cheaper.
     pub(super) fn planned(self, plan: &SetPlan) -> Self {
         let few = self.at_least > 1 || matches!(self.others, Others::Semi(_));
-        let few = few || (plan.seen.is_none() && plan.bytes_spilled == 0);
+        let few = few || (plan.filter().is_none() && plan.bytes_spilled == 0);
         // A last line is not in the table.
         let rows = (few && self.counted != Some(Counted::Last)) || self.every;
         Self { rows, ..self }
     }
 
-    /// The inputs whose keys are gathered, if these decide.
-    pub(super) fn gathered(self, plan: &SetPlan, inputs: usize) -> Range<usize> {
+    /// The inputs whose keys are gathered, if these decide: with about so many lines each, the smallest one whose lines
+    /// all selected ones are among.
+    pub(super) fn gathered(self, lines: &[u64]) -> Range<usize> {
+        let all = lines.len();
         match self.others {
-            Others::Semi(_) => plan.smallest..plan.smallest + 1,
-            Others::Anti | Others::Mark => self.inputs(inputs)..inputs,
+            Others::Semi(_) => {
+                let smallest = (1..all).min_by_key(|&i| lines[i]).unwrap_or(0);
+                smallest..smallest + 1
+            }
+            Others::Anti | Others::Mark => self.inputs(all)..all,
         }
     }
 

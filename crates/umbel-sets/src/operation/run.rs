@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
-use umbel::{Blocked, Filter};
+use umbel::{Blocked, Filter, Plan};
 
 use super::build::{Build, Doubt};
 use super::counts::{Counted, CountedTable};
@@ -52,103 +52,115 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn exact(&mut self, plan: &SetPlan, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let (seen, doubt) = self.build(plan)?;
-        let probed = self.probe(plan, seen, doubt)?;
-        sink.header(self.scanner.header(self.inputs)?.as_deref())?;
-        match self.rule.is_look_up() {
-            true => self.look_up(probed, sink),
-            false => self.anti_join(probed, sink),
-        }
-    }
-
-    /// Step 1. Returns the filter of all lines, if other inputs probe it, and the filter of doubtful ones, if it is filled now.
-    fn build(&mut self, plan: &SetPlan) -> Result<(Option<Blocked>, Option<Doubt>), Error> {
-        let (budget, rule) = (self.scanner.budget, self.rule);
-        let Some(size) = &plan.seen else { return Ok((None, None)) };
-        let mut seen = of_hashes(size)?;
-        let room = |filters: u64| (budget.rest - filters).max(budget.long_line());
-        let mut doubt = None;
-        let tallies = match &plan.doubtful {
-            Some(doubtful) if !rule.is_look_up() => {
-                let mut filter = of_hashes(doubtful)?;
-                let room = room(size.bytes() + doubtful.bytes());
-                let build = Build::new(&mut seen, &mut filter, budget);
-                let tallies = self.scanner.scan_some(self.inputs, 0..self.from, room, &build)?;
-                let keys = build.keys.into_inner();
-                doubt = Some(Doubt { filter, keys });
-                tallies
-            }
-            _ => fill(&self.scanner, &self.inputs[..self.from], &mut seen, room(size.bytes()))?,
-        };
-        self.seen(0..self.from, &tallies)?;
-        let probed = self.from < self.inputs.len();
-        Ok((probed.then_some(seen), doubt))
-    }
-
-    /// Step 2. For a semi-join with several inputs, gathers the keys of the smallest one and counts in how many of the
-    /// rest they are.
-    fn probe(
+    /// Distinct lines, or an anti-join: a doubtful line is looked up among those before it and the keys of other inputs.
+    pub(super) fn decide(
         &mut self,
         plan: &SetPlan,
+        filters: Option<&[Plan; 2]>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let built = filters.map(|filters| self.build(filters)).transpose()?;
+        let (seen, doubt) = built.unzip();
+        let (alone, doubt) = (self.from == self.inputs.len(), doubt.map(Mutex::new));
+        let seen = seen.filter(|_| !alone);
+        let range = self.from..self.inputs.len();
+        let expected = if alone { 0 } else { plan.compared };
+        let Gathered { keys, spilled } = self.gather(range, seen, doubt.as_ref(), expected)?;
+        let doubt = doubt.map(|doubt| doubt.into_inner().expect("no worker panics").fold());
+        sink.header(self.scanner.header(self.inputs)?.as_deref())?;
+        self.anti_join(doubt.transpose()?, keys, spilled, sink)
+    }
+
+    /// A semi-join, or every record of the first inputs: the keys of the `gathered` inputs decide.
+    pub(super) fn look_up(
+        &mut self,
+        plan: &SetPlan,
+        seen: Option<&Plan>,
+        gathered: &Range<usize>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let seen = seen.map(|size| self.fill(size)).transpose()?;
+        let mut found = self.gather(gathered.clone(), seen, None, plan.compared)?;
+        let files: Vec<_> = found.spilled.iter().flatten().collect();
+        let room = self.scanner.budget.table(found.keys.bytes()).max(plan::LEAST_FILTER);
+        let doubt = found.keys.filter(&files, &self.scanner, room)?;
+        for range in [self.from..gathered.start, gathered.end..self.inputs.len()] {
+            if matches!(self.rule.others, Others::Semi(2..)) {
+                self.recount(range, doubt.as_ref(), &mut found)?;
+            }
+        }
+        sink.header(self.scanner.header(self.inputs)?.as_deref())?;
+        self.semi_join(doubt.as_ref(), found, sink)
+    }
+
+    /// Step 1. Fills the filter of all lines, and that of doubtful ones.
+    fn build(&mut self, [seen, doubtful]: &[Plan; 2]) -> Result<(Blocked, Doubt), Error> {
+        let budget = self.scanner.budget;
+        let room = budget.line_beside(seen.bytes() + doubtful.bytes());
+        let (mut seen, mut filter) = (of_hashes(seen)?, of_hashes(doubtful)?);
+        let build = Build::new(&mut seen, &mut filter, budget);
+        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, room, &build)?;
+        let keys = build.keys.into_inner();
+        self.seen(0..self.from, &tallies)?;
+        Ok((seen, Doubt { filter, keys }))
+    }
+
+    /// Step 1, without a filter of doubtful lines.
+    fn fill(&mut self, size: &Plan) -> Result<Blocked, Error> {
+        let budget = self.scanner.budget;
+        let room = budget.line_beside(size.bytes());
+        let mut seen = of_hashes(size)?;
+        let tallies = fill(&self.scanner, &self.inputs[..self.from], &mut seen, room)?;
+        self.seen(0..self.from, &tallies)?;
+        Ok(seen)
+    }
+
+    /// Step 2. Gathers about `expected` keys of some inputs; for a semi-join with several, of the smallest one.
+    fn gather(
+        &mut self,
+        range: Range<usize>,
         seen: Option<Blocked>,
-        doubt: Option<Doubt>,
-    ) -> Result<Probed, Error> {
+        doubt: Option<&Mutex<Doubt>>,
+        expected: u64,
+    ) -> Result<Gathered, Error> {
         let (budget, rule) = (self.scanner.budget, self.rule);
-        let filters = seen.as_ref().map_or(0, |seen| seen.plan().bytes())
-            + doubt.as_ref().map_or(0, |doubt| doubt.filter.plan().bytes());
+        let doubtful =
+            |doubt: &Mutex<Doubt>| doubt.lock().expect("no worker panics").filter.plan().bytes();
+        let filters =
+            seen.as_ref().map_or(0, |seen| seen.plan().bytes()) + doubt.map_or(0, doubtful);
         let share = rule.table(budget.table(filters));
         let several = matches!(rule.others, Others::Semi(2..));
-        let expected = if self.from < self.inputs.len() { plan.compared } else { 0 };
         let keys = KeySet::gathering(share, budget.threads, expected, several)?;
-        let doubt = doubt.map(Mutex::new);
         let spilled = Later::new(&self.disk, 0, budget.spill_buffers(), Layout::Lines);
-        let range = rule.gathered(plan, self.inputs.len());
         let probe = Probe {
             filter: seen.as_ref(),
             keys: &keys,
             spilled: &spilled,
-            doubt: doubt.as_ref(),
+            doubt,
             start: self.places.start(range.start),
             total: lengths(&self.inputs[range.clone()]),
             budget,
         };
         let spare = budget.long_line();
         let tallies = self.scanner.scan_some(self.inputs, range.clone(), spare, &probe)?;
-        self.seen(range.clone(), &tallies)?;
-        drop(seen);
-        let keys = KeySet::of(keys);
+        self.seen(range, &tallies)?;
         let spilled = spilled.finish()?.unwrap_or_default();
-        let spilled: Vec<_> = spilled.into_iter().map(|file| vec![file]).collect();
-        let doubt = match doubt {
-            _ if rule.is_look_up() => {
-                let room = budget.table(keys.bytes()).max(plan::LEAST_FILTER);
-                let files: Vec<_> = spilled.iter().flatten().collect();
-                keys.filter(&files, &self.scanner, room)?
-            }
-            None => None,
-            Some(doubt) => Some(doubt.into_inner().expect("no worker panics").fold()?),
-        };
-        let mut probed = Probed { doubt, keys, spilled };
-        if several {
-            self.recount([self.from..range.start, range.end..self.inputs.len()], &mut probed)?;
-        }
-        Ok(probed)
+        let spilled = spilled.into_iter().map(|file| vec![file]).collect();
+        Ok(Gathered { keys: KeySet::of(keys), spilled })
     }
 
     /// Counts in how many of some inputs the gathered keys are; spills what may equal a spilled key.
     fn recount(
         &mut self,
-        ranges: [Range<usize>; 2],
-        Probed { doubt, keys, spilled }: &mut Probed,
+        range: Range<usize>,
+        doubt: Option<&Blocked>,
+        Gathered { keys, spilled }: &mut Gathered,
     ) -> Result<(), Error> {
         let again = self.partitions(spilled.len(), Layout::Lines)?;
-        let recount = Recount { filter: doubt.as_ref(), keys, spilled: &again };
-        let spare = room_left(self.scanner.budget, keys, doubt.as_ref());
-        for range in ranges {
-            let tallies = self.scanner.scan_some(self.inputs, range.clone(), spare, &recount)?;
-            self.seen(range, &tallies)?;
-        }
+        let recount = Recount { filter: doubt, keys, spilled: &again };
+        let spare = room_left(self.scanner.budget, keys, doubt);
+        let tallies = self.scanner.scan_some(self.inputs, range.clone(), spare, &recount)?;
+        self.seen(range, &tallies)?;
         let pairs = spilled.iter_mut().zip(again.finish()?.into_iter().flatten());
         pairs.for_each(|(files, again)| files.push(again));
         Ok(())
@@ -164,13 +176,19 @@ impl Run<'_> {
     }
 
     /// Steps 3 and 4 of distinct lines and of an anti-join.
-    fn anti_join(&mut self, probed: Probed, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let (Probed { doubt, keys, spilled }, rule) = (probed, self.rule);
+    fn anti_join(
+        &mut self,
+        doubt: Option<Blocked>,
+        keys: KeySet,
+        spilled: Vec<Vec<Spill>>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let rule = self.rule;
         let gathered = keys.len();
         // Nothing is written at first sight.
         let later = rule.counted.is_some() || !sink.is_plain();
         let Decided { held, rest, undecided } =
-            self.decide(doubt.as_ref(), keys, spilled.len(), sink)?;
+            self.decide_each(doubt.as_ref(), keys, spilled.len(), sink)?;
         self.passes.report.distinct =
             gathered + held.iter().map(|held| held.table.len()).sum::<u64>();
         if rest.is_none() && !later {
@@ -197,7 +215,7 @@ impl Run<'_> {
     }
 
     /// The deciding pass of distinct lines and of an anti-join. Writes to `sink` what can be written now.
-    fn decide(
+    fn decide_each(
         &mut self,
         doubt: Option<&Blocked>,
         keys: KeySet,
@@ -235,19 +253,24 @@ impl Run<'_> {
     }
 
     /// Steps 3 and 4 where the keys of the other inputs alone decide.
-    fn look_up(&mut self, probed: Probed, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let (Probed { doubt, keys, spilled }, rule) = (probed, self.rule);
+    fn semi_join(
+        &mut self,
+        doubt: Option<&Blocked>,
+        Gathered { keys, spilled }: Gathered,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let rule = self.rule;
         let rest = self.partitions(spilled.len(), self.scanner.layout())?;
         let mut runs = Runs::new(&self.disk, 1 << 18);
         let look_up = LookUp {
-            doubt: doubt.as_ref(),
+            doubt,
             keys: &keys,
             rule,
             given: (!rule.every).then(|| keys.marks()),
             spilled: &rest,
             output: Mutex::new(look_up::SinkOrRun { sink, runs: &mut runs, late: false }),
         };
-        let spare = room_left(self.scanner.budget, &keys, doubt.as_ref());
+        let spare = room_left(self.scanner.budget, &keys, doubt);
         let tallies = self.scanner.scan_some(self.inputs, 0..self.from, spare, &look_up)?;
         drop(look_up);
         self.seen(0..self.from, &tallies)?;
@@ -255,7 +278,7 @@ impl Run<'_> {
         let Some(rest) = rest.finish()? else { return Ok(()) };
         runs.end();
         drop(keys);
-        let mut results = self.settle(rest, spilled, doubt.as_ref(), runs)?;
+        let mut results = self.settle(rest, spilled, doubt, runs)?;
         self.write_results(&mut results, sink)
     }
 
@@ -318,9 +341,7 @@ fn room_left(budget: Budget, keys: &KeySet, filter: Option<&Blocked>) -> u64 {
 }
 
 /// The outcome of step 2.
-struct Probed {
-    /// The filter of doubtful lines.
-    doubt: Option<Blocked>,
+struct Gathered {
     keys: KeySet,
     /// Keys that did not fit: the files of each partition.
     spilled: Vec<Vec<Spill>>,

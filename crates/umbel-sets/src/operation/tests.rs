@@ -235,10 +235,10 @@ fn every_strategy_is_taken_and_right() {
                 for threads in long(&[1, 3][..], &[2]) {
                     let budget = Budget { rest, ..cramped(*threads) };
                     let job = job(&inputs, ask, budget, &options);
-                    let strategy = job.plan().unwrap().strategy;
+                    let filtered = job.plan().unwrap().filter().is_some();
                     let (found, report) = run(&job);
-                    assert!(found == expected, "{strategy:?} {ask:?} {report:?}");
-                    seen.insert((strategy == Strategy::Filter, report.bytes_spilled > 0));
+                    assert!(found == expected, "{filtered} {ask:?} {report:?}");
+                    seen.insert((filtered, report.bytes_spilled > 0));
                 }
             }
         }
@@ -359,7 +359,9 @@ fn lines_in_all_of_many_inputs_wherever_the_smallest_is() {
         let expected = model(&bytes, b'\n', common(40));
         for rest in [20_000, 60_000, 4_000_000] {
             let job = job(&inputs, common(40), Budget { rest, ..cramped(3) }, &options);
-            assert_eq!(job.plan().unwrap().smallest, smallest as usize);
+            let smallest_one = smallest as usize..smallest as usize + 1;
+            let steps = job.plan().unwrap().steps;
+            assert!(matches!(steps, Steps::LookUp { gathered, .. } if gathered == smallest_one));
             let (found, report) = run(&job);
             assert!(found == expected, "{smallest} {rest}");
             assert_eq!(report.bytes_spilled > 0, rest < 4_000_000, "{report:?}");
@@ -385,7 +387,7 @@ fn few_different_lines_take_one_pass() {
     let budget = Budget { rest: 600_000, ..cramped(2) };
     let job = job(&inputs, DISTINCT, budget, &options);
     let plan = job.plan().unwrap();
-    assert_eq!((plan.strategy, plan.passes), (Strategy::Table, 1));
+    assert!(plan.filter().is_none() && plan.passes == 1, "{plan:?}");
     assert!((400..600).contains(&plan.distinct.unwrap()), "{plan:?}");
     assert_eq!(run(&job).1.passes, 1);
 }
@@ -399,7 +401,7 @@ fn the_plan_names_passes_and_bytes() {
     for (ask, passes) in [(EXCEPT, 3), (common(2), 3), (DISTINCT, 4), (counted, 6)] {
         let job = job(&inputs, ask, budget, &options);
         let (plan, (_, report)) = (job.plan().unwrap(), run(&job));
-        assert_eq!(plan.strategy, Strategy::Filter);
+        assert!(plan.filter().is_some());
         assert_eq!((plan.passes, plan.bytes_read), (passes, report.bytes_read), "{report:?}");
         assert_eq!(plan.passes, report.passes);
     }
@@ -419,31 +421,30 @@ fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
     let (dir, options) = workplace(b'\n');
     let first = 100_000;
     let (roomy, scarce, none) = (4_000_000, 400_000, 20_000);
-    for (others, rest, strategy) in [
+    for (others, rest, filtered) in [
         // Everything is small.
-        (0..15_000, 20 * roomy, Strategy::Table),
+        (0..15_000, 20 * roomy, false),
         // The other input fits, and is under or over a quarter of the first.
-        (0..20_000, roomy, Strategy::Table),
-        (100_000..130_000, roomy, Strategy::Filter),
+        (0..20_000, roomy, false),
+        (100_000..130_000, roomy, true),
         // The other does not fit, and is under or over an eighth.
-        (0..11_000, scarce, Strategy::Table),
-        (0..15_000, scarce, Strategy::Filter),
+        (0..11_000, scarce, false),
+        (0..15_000, scarce, true),
         // Over or under three fifths of the other are shared, as far as samples show.
-        (60_000..100_000, roomy, Strategy::Table),
-        (98_000..138_000, roomy, Strategy::Filter),
+        (60_000..100_000, roomy, false),
+        (98_000..138_000, roomy, true),
         // Two bits per line for a filter of the first, or less.
-        (0..90_000, 60_000, Strategy::Filter),
-        (0..90_000, none, Strategy::Table),
+        (0..90_000, 60_000, true),
+        (0..90_000, none, false),
     ] {
         let inputs = write(dir.path(), &[mixed(0..first), mixed(others.clone())]);
         let budget = Budget { rest, ..cramped(2) };
         let plan = job(&inputs, common(2), budget, &options).plan().unwrap();
-        assert_eq!(plan.strategy, strategy, "{others:?} {rest}: {plan:?}");
-        assert_eq!(plan.seen.is_some(), strategy == Strategy::Filter);
-        assert_eq!(plan.passes, if plan.seen.is_some() { 3 } else { 2 });
+        assert_eq!(plan.filter().is_some(), filtered, "{others:?} {rest}: {plan:?}");
+        assert_eq!(plan.passes, if filtered { 3 } else { 2 });
         let lines = u64::from(others.end - others.start);
         assert!(plan.compared <= lines + lines / 10, "{plan:?}");
-        let filters = plan.seen.map_or(0, |seen| seen.bytes());
+        let filters = plan.filter().map_or(0, umbel::Plan::bytes);
         assert!(filters <= rest / 4 * 3 && plan.table + filters <= rest, "{plan:?}");
     }
 }
@@ -457,7 +458,7 @@ fn a_merge_that_is_given_up_is_reported_and_no_longer_expected() {
     lines.extend_from_slice(b"0\n");
     let inputs = write(dir.path(), &[lines]);
     let job = SetOperation::distinct(&inputs, Distinct::default(), &options).unwrap();
-    assert_eq!(job.plan().unwrap().strategy, Strategy::Merge);
+    assert_eq!(job.plan().unwrap().steps, Steps::Merge);
     let planned = job.plan_unsorted().unwrap().bytes_read;
     let (_, report) = run(&job);
     assert_eq!(report.found, 1_200_001);
@@ -611,7 +612,7 @@ proptest! {
             [&header[..], rows].concat().iter().flat_map(|row| [row, &b"\n"[..]].concat()).collect()
         }));
         let mut shown = Vec::new();
-        let diff = Diff::new(&inputs, &options);
+        let diff = Diff::new(&inputs, &options).unwrap();
         let diff = if paired { diff.paired() } else { diff };
         let report = diff.run(&mut |change, row| {
             shown.push((change, row.to_vec()));

@@ -89,7 +89,7 @@ impl<'a> Seen<'a> {
             return Err(Error::SeenRows);
         }
         let scanner = Scanner::new(recorder.options, filter.hasher().clone())?;
-        let room = room_to_fill(filter, recorder.options)?;
+        let room = room_to_fill(filter, &scanner.budget)?;
         let left = match filter.plan().kind().capacity() {
             // If the estimate is above the plan, there is no room.
             Capacity::Most => filter.receipt().room,

@@ -60,7 +60,7 @@ impl Files<'_> {
                         out.write_all(row).and_then(|()| out.write_all(&[separator]))
                     };
                     let (mut added, mut removed, mut kept) = (added, removed, kept);
-                    if let Some(header) = &job.header()? {
+                    if let Some(header) = &job.rows.header()? {
                         write(added.as_deref_mut(), header)?;
                         write(removed.as_deref_mut(), header)?;
                         write(kept.as_deref_mut(), header)?;
@@ -112,7 +112,7 @@ pub fn write(
         bytes += mark.len() as u64 + row.len() as u64 + 1;
         [mark, row, &[separator]].iter().try_for_each(|part| out.write_all(part))
     };
-    if let (Marks::None, Some(header)) = (marks, job.header()?) {
+    if let (Marks::None, Some(header)) = (marks, job.rows.header()?) {
         put(b"", &header).map_err(Error::Output)?;
     }
     let mut report = job.run(&mut |change, row| match (change, marks) {

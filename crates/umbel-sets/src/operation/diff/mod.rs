@@ -40,19 +40,23 @@ pub enum Change {
 /// changed if a row with its key is gone from the old file, and added otherwise.
 #[derive(Debug)]
 pub struct Diff<'a> {
-    inputs: &'a [Input],
-    options: &'a Options,
+    /// All rows of both, by the files that have them.
+    rows: SetOperation<'a>,
     paired: bool,
 }
 
 impl<'a> Diff<'a> {
     /// Makes the comparison of an old and a new file.
     ///
+    /// # Errors
+    /// [`Error::Memory`] for a cap too low for the threads.
+    ///
     /// # Panics
     /// Unless there are two inputs.
-    pub fn new(inputs: &'a [Input], options: &'a Options) -> Self {
+    pub fn new(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
         assert_eq!(inputs.len(), 2, "an old and a new file");
-        Self { inputs, options, paired: false }
+        let rows = SetOperation::new(inputs, Rule::counting(Counted::Sides, 1), options)?;
+        Ok(Self { rows, paired: false })
     }
 
     /// Passes each [replaced](Change::Replaced) row before the first changed row with its key, not with the removed
@@ -62,21 +66,12 @@ impl<'a> Diff<'a> {
         Self { paired: true, ..self }
     }
 
-    fn rows(&self) -> Result<SetOperation<'a>, Error> {
-        SetOperation::new(self.inputs, Rule::counting(Counted::Sides, 1), self.options)
-    }
-
     /// Plans the comparison.
     ///
     /// # Errors
     /// As for [`SetOperation::plan`].
     pub fn plan(&self) -> Result<SetPlan, Error> {
-        self.rows()?.plan()
-    }
-
-    /// The header of the first file that has one.
-    fn header(&self) -> Result<Option<Vec<u8>>, Error> {
-        self.rows()?.header()
+        self.rows.plan()
     }
 
     /// Passes each row to `show`: kept and removed or replaced ones in the order of the old file (with keys, all kept
@@ -93,7 +88,7 @@ impl<'a> Diff<'a> {
             counts[change as usize] += 1;
             show(change, row).map_err(Error::Output)
         };
-        let boundary = self.inputs[0].length();
+        let boundary = self.rows.inputs[0].length();
         let mut change = |Selected { place, count, .. }: Selected<'_>| match count {
             EVEN.. => {
                 uneven += u64::from(count == UNEVEN);
@@ -102,8 +97,8 @@ impl<'a> Diff<'a> {
             _ if place < boundary => Change::Removed,
             _ => Change::Added,
         };
-        let mut report = if self.options.records.key().is_empty() {
-            self.rows()?.hand(&mut |selected| show(change(selected), selected.row))?
+        let mut report = if self.rows.options.records.key().is_empty() {
+            self.rows.hand(&mut |selected| show(change(selected), selected.row))?
         } else {
             self.keyed(&mut change, &mut show)?
         };
@@ -120,8 +115,8 @@ impl<'a> Diff<'a> {
         change: &mut (impl FnMut(Selected<'_>) -> Change + Send),
         show: &mut (impl FnMut(Change, &[u8]) -> Result<(), Error> + Send),
     ) -> Result<Report, Error> {
-        let options = self.options;
-        let header = self.header()?;
+        let SetOperation { inputs, options, budget, .. } = self.rows;
+        let header = self.rows.header()?;
         let spool = |[input, other]: [&Input; 2]| {
             // Places in it are not places in the input.
             let name = format!("rows of {} that {} lacks", input.name(), other.name());
@@ -129,17 +124,17 @@ impl<'a> Diff<'a> {
             header.iter().try_for_each(|row| rows.row(row))?;
             Ok::<_, Error>(rows)
         };
-        let [old, new] = self.inputs else { unreachable!("there are two") };
+        let [old, new] = inputs else { unreachable!("there are two") };
         let (mut removed, mut added) = (spool([old, new])?, spool([new, old])?);
-        let mut report = self.rows()?.hand(&mut |selected| match change(selected) {
+        let mut report = self.rows.hand(&mut |selected| match change(selected) {
             Change::Removed => removed.row(selected.row),
             Change::Added => added.row(selected.row),
             kept => show(kept, selected.row),
         })?;
         // A removed row and an added one with the same key: the row has changed.
         let mut rows = [removed.finish()?, added.finish()?];
-        let part = self.part(&rows)?;
-        let scanner = Scanner::new(options, LineHasher::random())?;
+        let part = self.part(&rows);
+        let scanner = Scanner::within(budget, options, LineHasher::random())?;
         let disk = Disk::new(&options.tmp);
         let mut pairs = None;
         if self.paired {
@@ -153,7 +148,7 @@ impl<'a> Diff<'a> {
         })?;
         report.follow(part);
         rows.reverse();
-        let part = self.part(&rows)?.hand(&mut |selected| {
+        let part = self.part(&rows).hand(&mut |selected| {
             let change = if selected.count > 1 { Change::Changed } else { Change::Added };
             match &mut pairs {
                 Some(pairs) => pairs.new_row(change, selected.row),
@@ -169,12 +164,13 @@ impl<'a> Diff<'a> {
     }
 
     /// Marks rows of the first of two inputs whose key is also in the second.
-    fn part<'i>(&self, inputs: &'i [Input]) -> Result<SetOperation<'i>, Error>
+    fn part<'i>(&self, inputs: &'i [Input]) -> SetOperation<'i>
     where
         'a: 'i,
     {
-        let part = SetOperation::new(inputs, Rule::of_first(Others::Mark, true), self.options)?;
-        Ok(if self.paired { part.in_order() } else { part })
+        let SetOperation { budget, options, .. } = self.rows;
+        let part = SetOperation::within(budget, inputs, Rule::of_first(Others::Mark, true), options);
+        if self.paired { part.in_order() } else { part }
     }
 }
 

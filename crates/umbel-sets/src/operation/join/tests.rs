@@ -210,8 +210,9 @@ fn any_plan_gives_the_answer_or_is_refused() {
     let plan = join.plan().unwrap();
     for (bytes, fits) in [(1 << 10, true), (2 << 20, false), (1 << 40, false)] {
         let seen = Some(umbel::Plan::for_memory(umbel::Kind::Blocked, 1, bytes).unwrap());
+        let steps = Steps::LookUp { seen, keys: None, gathered: 1..2 };
         let mut out = Vec::new();
-        match join.run(&SetPlan { seen, ..plan.clone() }, &mut out) {
+        match join.run(&SetPlan { steps, ..plan.clone() }, &mut out) {
             Ok(_) => assert!(fits && out == b"2\tb\tc\n"),
             Err(error) => assert!(matches!(error, Error::Memory { .. }) && !fits, "{error}"),
         }
