@@ -5,9 +5,8 @@ use std::sync::Mutex;
 use umbel::{Blocked, Filter, KeyHash, KeyHasher, Plan, Shard, Shards};
 
 use crate::Error;
-use crate::budget::Budget;
 use crate::input::Input;
-use crate::scan::{Lines, Scanner, Tally, Visit};
+use crate::scan::{Lines, Scanner, Tally, Visit, Work};
 
 /// Makes a filter that is queried by hashes alone, from any source.
 pub(crate) fn of_hashes(plan: &Plan) -> Result<Blocked, Error> {
@@ -21,7 +20,8 @@ pub(crate) fn fill(
     filter: &mut Blocked,
     room: u64,
 ) -> Result<Vec<Tally>, Error> {
-    scanner.scan(inputs, room, &Fill::new(filter, scanner.budget))
+    let filter = Sharded::new(filter, scanner.budget.threads);
+    scanner.scan(inputs, 0..inputs.len(), &filter.fill(scanner.budget.bucketed, room))
 }
 
 /// The lines of a batch that a filter lets pass.
@@ -140,36 +140,24 @@ impl<'a> Sharded<'a> {
             work(&mut shard.lock().expect("no worker panics"), buckets.empty(i));
         }
     }
-}
 
-/// Inserts lines into a blocked filter, in any order.
-pub(crate) struct Fill<'a> {
-    filter: Sharded<'a>,
-    bucketed: usize,
-}
-
-impl<'a> Fill<'a> {
-    pub(crate) fn new(filter: &'a mut Blocked, budget: Budget) -> Self {
-        Self { filter: Sharded::new(filter, budget.threads), bucketed: budget.bucketed }
+    /// Inserts all lines, in any order; a worker collects `bucketed` hashes.
+    pub(crate) fn fill(&self, bucketed: usize, room: u64) -> Visit<'_> {
+        Visit::new(room, move || (self, self.buckets(bucketed)))
     }
 }
 
-impl Visit for Fill<'_> {
-    type Local = Buckets;
-
-    fn local(&self) -> Buckets {
-        self.filter.buckets(self.bucketed)
-    }
-
-    fn batch(&self, buckets: &mut Buckets, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+impl Work for (&Sharded<'_>, Buckets) {
+    fn batch(&mut self, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+        let (filter, buckets) = self;
         for &hash in lines.hashes() {
-            self.filter.add(buckets, hash, Shard::insert_all);
+            filter.add(buckets, hash, Shard::insert_all);
         }
         Ok(())
     }
 
-    fn finish(&self, mut buckets: Buckets) -> Result<(), Error> {
-        self.filter.finish(&mut buckets, Shard::insert_all);
+    fn finish(mut self: Box<Self>) -> Result<(), Error> {
+        self.0.finish(&mut self.1, Shard::insert_all);
         Ok(())
     }
 }

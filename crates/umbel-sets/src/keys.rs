@@ -4,7 +4,7 @@ use umbel::KeyHasher;
 
 use crate::inputs::ReadFrom;
 use crate::report::Report;
-use crate::scan::{Each, Lines, Scanner};
+use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
 /// The keys of some consecutive lines.
@@ -42,8 +42,5 @@ pub fn keys<'r>(
 ) -> Result<Report, Error> {
     // The hashes are not used, but at some 10 GB/s, another scanner is not worth it.
     let scanner = Scanner::new(options, KeyHasher::default())?;
-    let show = Each::in_order(|lines: &Lines<'_>| see(&KeyBatch { lines }));
-    let mut report = Report::default();
-    scanner.read(from, room, &show, &mut report)?;
-    Ok(report)
+    scanner.read(from, &Visit::in_order(room, |lines| see(&KeyBatch { lines })))
 }

@@ -26,10 +26,12 @@ impl Report {
         self.grew(grown.map(|input| input.name().to_owned()));
     }
 
-    /// Accounts for the only pass over `inputs`.
-    pub(crate) fn passed(&mut self, inputs: &[Input], tallies: &[Tally]) {
-        self.pass(inputs);
-        self.inputs(inputs, tallies);
+    /// The report of the only pass over `inputs`.
+    pub(crate) fn of_files(inputs: &[Input], tallies: &[Tally]) -> Self {
+        let mut report = Self::default();
+        report.pass(inputs);
+        report.inputs(inputs, tallies);
+        report
     }
 
     fn tally(&mut self, tally: &Tally) {
@@ -52,11 +54,11 @@ impl Report {
         self.bytes_spilled += disk.written();
     }
 
-    /// Accounts for streamed lines.
-    pub(crate) fn streamed(&mut self, tally: &Tally, bytes: u64) {
-        self.tally(tally);
-        self.bytes_read += bytes;
-        self.passes += 1;
+    /// The report of streamed lines.
+    pub(crate) fn of_stream(tally: &Tally, bytes: u64) -> Self {
+        let mut report = Self { bytes_read: bytes, passes: 1, ..Self::default() };
+        report.tally(tally);
+        report
     }
 }
 

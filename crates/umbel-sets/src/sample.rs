@@ -214,10 +214,9 @@ impl Pieces<'_> {
         if offset > first {
             rest = kind.find(rest, &mut false).map_or(&[][..], |at| &rest[at + 1..]);
         }
-        while let Some(end) = kind.find(rest, &mut false) {
-            if keys.len() == self.most {
-                break;
-            }
+        while keys.len() < self.most
+            && let Some(mut end) = kind.find(rest, &mut false)
+        {
             let place = offset + (bytes.len() - rest.len()) as u64;
             match head.next(&rest[..=end], place, &mut copied) {
                 Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
@@ -225,11 +224,7 @@ impl Pieces<'_> {
                     keys.push(self.scanner.hasher.hash(key).low);
                 }
                 Ok(_) => {}
-                Err(_) => {
-                    let end = memchr(b'\n', rest).unwrap_or(end);
-                    rest = &rest[end + 1..];
-                    continue;
-                }
+                Err(_) => end = memchr(b'\n', rest).unwrap_or(end),
             }
             rest = &rest[end + 1..];
         }

@@ -5,8 +5,8 @@
 
 mod cuckoo;
 mod damage;
-// The crate cuts hashes to a machine word.
-#[cfg(target_pointer_width = "64")]
+// The crate refuses big-endian systems, and cuts hashes to a machine word.
+#[cfg(all(target_endian = "little", target_pointer_width = "64"))]
 mod datasketches;
 mod manifest;
 mod model;

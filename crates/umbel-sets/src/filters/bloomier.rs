@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::bulk::Buckets;
 use crate::inputs::ReadFrom;
 use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
+use crate::scan::{Lines, Scanner, Visit, Work};
 use crate::{Error, Options};
 
 /// Builds a Bloomier filter of lines.
@@ -55,7 +55,8 @@ impl<'a> BloomierBuild<'a> {
     /// # Errors
     /// Read errors; [`Error::Filter`] if there are more different lines than planned.
     pub fn read<'r>(&mut self, from: impl Into<ReadFrom<'r>>) -> Result<(), Error> {
-        self.scanner.read(from, self.room, &self.gather, &mut self.report)
+        self.report.add(self.scanner.read(from, &self.gather.visit(self.room))?);
+        Ok(())
     }
 
     /// Builds the filter.
@@ -91,6 +92,10 @@ struct Gather {
 }
 
 impl Gather {
+    fn visit(&self, room: u64) -> Visit<'_> {
+        Visit::new(room, move || (self, Buckets::new(self.hashes.len(), self.bucketed)))
+    }
+
     fn take(&self, shard: usize, bucket: &[KeyHash]) -> Result<(), Error> {
         let mut hashes = self.hashes[shard].lock().expect("no worker panics");
         if hashes.capacity() == 0 {
@@ -112,21 +117,17 @@ impl Gather {
     }
 }
 
-impl Visit for Gather {
-    type Local = Buckets;
-
-    fn local(&self) -> Buckets {
-        Buckets::new(self.hashes.len(), self.bucketed)
-    }
-
-    fn batch(&self, buckets: &mut Buckets, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+impl Work for (&Gather, Buckets) {
+    fn batch(&mut self, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+        let (gather, buckets) = self;
         lines.hashes().iter().try_for_each(|&hash| {
-            let shard = self.builder.shard_of(hash);
-            buckets.add(shard, hash).map_or(Ok(()), |full| self.take(shard, full))
+            let shard = gather.builder.shard_of(hash);
+            buckets.add(shard, hash).map_or(Ok(()), |full| gather.take(shard, full))
         })
     }
 
-    fn finish(&self, mut buckets: Buckets) -> Result<(), Error> {
-        (0..self.hashes.len()).try_for_each(|shard| self.take(shard, buckets.empty(shard)))
+    fn finish(mut self: Box<Self>) -> Result<(), Error> {
+        let (gather, buckets) = &mut *self;
+        (0..gather.hashes.len()).try_for_each(|shard| gather.take(shard, buckets.empty(shard)))
     }
 }

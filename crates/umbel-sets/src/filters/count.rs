@@ -5,8 +5,7 @@ use umbel_foreign::{Format, KeyCounter, KeyType};
 
 use super::filter::LineKeys;
 use crate::input::Input;
-use crate::report::Report;
-use crate::scan::{Each, Lines, Nothing, Scanner};
+use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
 /// Counts the lines of `inputs`: an upper bound of their different keys.
@@ -15,9 +14,7 @@ use crate::{Error, Options};
 /// Read errors.
 pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
     let scanner = Scanner::new(options, KeyHasher::default())?;
-    let mut report = Report::default();
-    scanner.read(inputs, scanner.budget.rest, &Nothing, &mut report)?;
-    Ok(report.lines)
+    Ok(scanner.read(inputs, &Visit::in_any_order(scanner.budget.rest, |_| Ok(())))?.lines)
 }
 
 /// Counts the keys that another system reads in the lines of `inputs`, as it does to size a filter.
@@ -37,8 +34,8 @@ pub fn count_keys(
     }
     let scanner = Scanner::new(options, KeyHasher::default())?;
     let mut counter = KeyCounter::new(format);
-    let count = Each::in_order(|lines: &Lines<'_>| keys.count(&mut counter, lines));
-    scanner.read(inputs, scanner.budget.rest, &count, &mut Report::default())?;
+    let count = |lines: &Lines<'_>| keys.count(&mut counter, lines);
+    scanner.read(inputs, &Visit::in_order(scanner.budget.rest, count))?;
     Ok(counter.keys())
 }
 

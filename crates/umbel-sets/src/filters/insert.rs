@@ -8,10 +8,10 @@ use super::filter::Filter;
 use super::room::{growth, outgrown, room_to_fill};
 use super::rows::Indices;
 use crate::budget::Budget;
-use crate::bulk::Fill;
+use crate::bulk::Sharded;
 use crate::inputs::ReadFrom;
 use crate::report::Report;
-use crate::scan::{Each, Lines, Scanner, Visit, Visitor};
+use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
 /// Inserts every line that is read into `filter`: lines of files on all threads, if its kind allows it.
@@ -27,23 +27,17 @@ pub fn insert<'r>(
     let from = from.into();
     let scanner = Scanner::new(options, filter.hasher())?;
     let room = room_to_insert(filter, &scanner.budget, options)?;
-    let fill: &dyn Visitor = match (filter, &from) {
+    let Budget { threads, bucketed, .. } = scanner.budget;
+    match (filter, &from) {
         (Filter::Own(AnyFilter::Blocked(filter)), ReadFrom::Files(_)) => {
-            &Fill::new(filter, scanner.budget)
+            scanner.read(from, &Sharded::new(filter, threads).fill(bucketed, room))
         }
-        (filter, _) => &fill_whole(filter, scanner.budget, options)?,
-    };
-    let mut report = Report::default();
-    scanner.read(from, room, fill, &mut report)?;
-    Ok(report)
+        (filter, _) => scanner.read(from, &fill_whole(filter, room, scanner.budget, options)?),
+    }
 }
 
 /// Like [`room_to_fill`], for a filter of umbel or of another system.
-fn room_to_insert(
-    filter: &mut Filter,
-    budget: &Budget,
-    options: &Options,
-) -> Result<u64, Error> {
+fn room_to_insert(filter: &mut Filter, budget: &Budget, options: &Options) -> Result<u64, Error> {
     let lines = match filter {
         Filter::Own(filter) => return room_to_fill(filter, budget),
         Filter::Foreign(lines) => lines,
@@ -61,9 +55,10 @@ fn room_to_insert(
 /// Fills a filter one batch at a time; in order if its bits depend on the order of the keys, as in a filter that grows.
 fn fill_whole<'a>(
     filter: &'a mut Filter,
+    room: u64,
     budget: Budget,
     options: &Options,
-) -> Result<impl Visit + 'a, Error> {
+) -> Result<Visit<'a>, Error> {
     let (places, in_order) = match filter {
         Filter::Own(filter) => {
             let places = Indices::of(filter, options, Attributes::indices_of_all)?;
@@ -72,7 +67,7 @@ fn fill_whole<'a>(
         // Counts and parts of some formats depend on it.
         Filter::Foreign(_) => (None, true),
     };
-    Ok(Each::new(in_order, move |lines: &Lines<'_>| match (&mut *filter, &places) {
+    let fill = move |lines: &Lines<'_>| match (&mut *filter, &places) {
         (Filter::Own(AnyFilter::Attributes(filter)), Some(places)) => places.insert(filter, lines),
         (Filter::Own(filter), _) => {
             filter.try_insert_all(lines.hashes()).map_err(|error| growth(error, budget))
@@ -83,5 +78,6 @@ fn fill_whole<'a>(
             }
             error => error,
         }),
-    }))
+    };
+    Ok(if in_order { Visit::in_order(room, fill) } else { Visit::in_any_order(room, fill) })
 }

@@ -7,7 +7,7 @@ use super::count::count;
 use crate::error::Place;
 use crate::input::Input;
 use crate::report::Report;
-use crate::scan::{Each, Lines, Scanner};
+use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
 /// Builds a cascade that matches all lines of `include` and none of `exclude`. `plan` maps the numbers of included
@@ -40,11 +40,11 @@ pub fn build_lists(
     let room = scanner.budget.left(needed)?;
     let mut gather = |inputs: &[Input], lines: u64| {
         let mut hashes = Vec::with_capacity(lines as usize);
-        let gather = Each::new(false, |lines: &Lines<'_>| {
+        let gather = |lines: &Lines<'_>| {
             hashes.extend_from_slice(lines.hashes());
             Ok(())
-        });
-        scanner.read(inputs, room, &gather, &mut report)?;
+        };
+        report.add(scanner.read(inputs, &Visit::in_any_order(room, gather))?);
         // They were counted before.
         report.pass(inputs);
         hashes.sort_unstable();
@@ -71,13 +71,15 @@ pub fn build_lists(
 fn find(scanner: &Scanner<'_>, inputs: &[Input], hash: KeyHash) -> Result<(Place, Vec<u8>), Error> {
     for input in inputs {
         let mut found = None;
-        let find = Each::in_order(|lines: &Lines<'_>| {
+        let find = |lines: &Lines<'_>| {
             if let Some(i) = lines.hashes().iter().position(|other| *other == hash) {
                 found.get_or_insert_with(|| (lines.at(i), lines.key(i).to_vec()));
             }
             Ok(())
-        });
-        scanner.scan(std::slice::from_ref(input), scanner.budget.rest / 2, &find)?;
+        };
+        let visit = Visit::in_order(scanner.budget.rest / 2, find);
+        scanner.scan(std::slice::from_ref(input), 0..1, &visit)?;
+        drop(visit);
         if let Some(found) = found {
             return Ok(found);
         }

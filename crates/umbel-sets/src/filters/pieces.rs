@@ -20,7 +20,7 @@ use crate::budget::Budget;
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::report::Report;
-use crate::scan::{Each, Lines, Scanner, Visit};
+use crate::scan::{Lines, Scanner, SeeHeader, Visit};
 use crate::sink::Sink;
 use crate::temporary::TempFile;
 use crate::unseen::journal::Notes;
@@ -73,15 +73,11 @@ impl<'a> LargeFilter<'a> {
         &self.pieces.description
     }
 
-    /// Begins to work on it: returns the scanner of lines with its hash, and the writer that spills hashes, `ordered` or not,
-    /// noted ones first.
-    fn begin<'o>(
-        &mut self,
-        ordered: bool,
-        options: &'o Options,
-    ) -> Result<(Scanner<'o>, Split), Error> {
+    /// Begins to work on it: returns the scanner of lines with its hash, and the writer that spills hashes, noted ones
+    /// first.
+    fn begin<'o>(&mut self, options: &'o Options) -> Result<(Scanner<'o>, Split), Error> {
         let scanner = Scanner::new(options, self.pieces.hasher.clone())?;
-        let split = Split::new(&mut self.pieces, scanner.budget, ordered, options)?;
+        let split = Split::new(&mut self.pieces, scanner.budget, options)?;
         if let Some(notes) = self.notes {
             let note = |hashes: Vec<_>| Ok(split.write(&hashes, 1)?);
             notes.each_hashes(self.file, note).map_err(|error| {
@@ -101,18 +97,20 @@ impl<'a> LargeFilter<'a> {
         options: &'o Options,
         ask: &mut Ask<'_>,
     ) -> Result<(Answered<'o>, Receipt, Receipt), Error> {
-        let (scanner, split) = self.begin(true, options)?;
+        let (scanner, split) = self.begin(options)?;
         let mut pieces = self.pieces;
         let room = room(scanner.budget);
         options.progress.expect(2 * lengths(inputs));
         if let Some(had) = had {
             let of_output = &of_output(options);
             let scanner = Scanner::new(of_output, pieces.hasher.clone())?;
-            let note = Each::in_order(|lines: &Lines<'_>| split.write(lines.hashes(), 1));
-            scanner.scan(slice::from_ref(had), room, &note)?;
+            let note = Visit::in_order(room, |lines| split.write(lines.hashes(), 1));
+            scanner.scan(slice::from_ref(had), 0..1, &note)?;
         }
         let mut passes = Passes::new(inputs);
-        passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, room, &split)?)?;
+        let (all, spill) = (0..inputs.len(), |lines: &Lines<'_>| split.write(lines.hashes(), 0));
+        let tallies = scanner.scan(inputs, all.clone(), &Visit::in_order(room, spill))?;
+        passes.seen(inputs, all, &tallies)?;
         let (index, count) = (pieces.index(), pieces.count());
         let mut answers = Answers::new(index, count, scanner.budget, options)?;
         let mut hashes = split.finish()?;
@@ -148,7 +146,7 @@ pub fn build_in_pieces(
 ) -> Result<(Report, Receipt), Error> {
     let scanner = Scanner::new(options, hasher.clone())?;
     let mut pieces = InShards::<io::Empty>::new(*plan, hasher, keys.clone());
-    let split = Split::new(&mut pieces, scanner.budget, false, options)?;
+    let split = Split::new(&mut pieces, scanner.budget, options)?;
     insert_in_pieces(inputs, &scanner, split, pieces, out)
 }
 
@@ -162,7 +160,7 @@ pub fn add_in_pieces(
     out: &mut dyn Write,
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
-    let (scanner, split) = filter.begin(false, options)?;
+    let (scanner, split) = filter.begin(options)?;
     let old = filter.plan().bytes();
     let (mut report, receipt) = insert_in_pieces(inputs, &scanner, split, filter.pieces, out)?;
     report.bytes_read += old;
@@ -176,8 +174,8 @@ fn insert_in_pieces<R: Read>(
     mut pieces: InShards<R>,
     out: &mut dyn Write,
 ) -> Result<(Report, Receipt), Error> {
-    let mut report = Report::default();
-    scanner.read(inputs, room(scanner.budget), &split, &mut report)?;
+    let spill = |lines: &Lines<'_>, _: &mut [bool]| split.write(lines.hashes(), 0);
+    let mut report = scanner.read(inputs, &Visit::new(room(scanner.budget), || spill))?;
     report.bytes_spilled += spilled(report.lines);
     report.bytes_read += spilled(report.lines);
     let mut hashes = split.finish()?;
@@ -234,8 +232,6 @@ fn room(budget: Budget) -> u64 {
 struct Split {
     index: ShardIndex,
     files: Vec<Mutex<(PageWriter<TempFile>, u64)>>,
-    /// Whether the hashes of a piece must be in the order of the lines.
-    ordered: bool,
 }
 
 impl Split {
@@ -243,7 +239,6 @@ impl Split {
     fn new<R: Read>(
         pieces: &mut InShards<R>,
         budget: Budget,
-        ordered: bool,
         options: &Options,
     ) -> Result<Self, Error> {
         pieces.divide(budget.rest / 2);
@@ -258,7 +253,7 @@ impl Split {
             Ok(Mutex::new((file, 0)))
         };
         let files = (0..count).map(file).collect::<Result<_, Error>>()?;
-        Ok(Self { index, files, ordered })
+        Ok(Self { index, files })
     }
 
     /// Spills hashes; those that are not of lines are `noted`, and come first: each counts 1.
@@ -280,19 +275,6 @@ impl Split {
             self.files.into_iter().map(|piece| piece.into_inner().expect("no worker panics"));
         let hashes = |(file, noted)| Ok(Hashes { file: TempFile::finish(file)?, noted });
         Ok(pieces.map(hashes).collect::<Result<Vec<_>, Error>>()?.into_iter())
-    }
-}
-
-impl Visit for Split {
-    type Local = ();
-
-    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        keep.fill(self.ordered);
-        if self.ordered { Ok(()) } else { self.write(lines.hashes(), 0) }
-    }
-
-    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        self.write(lines.hashes(), 0)
     }
 }
 
@@ -439,44 +421,24 @@ impl Answered<'_> {
         self,
         inputs: &[Input],
         wanted: bool,
-        header: &Header<'_>,
+        header: &SeeHeader<'_>,
         lines: &Wanted<'_>,
     ) -> Result<Report, Error> {
-        let Self { scanner, mut passes, answers, spilled, read } = self;
-        let answer = Answer { answers: Mutex::new(answers), wanted, header, lines };
-        let tallies = scanner.scan(inputs, room(scanner.budget), &answer)?;
+        let Self { scanner, mut passes, mut answers, spilled, read } = self;
+        let mut some = Vec::new();
+        let visit = Visit::in_order(room(scanner.budget), |all| {
+            answers.wanted(wanted, all, &mut some)?;
+            lines(all, &some)
+        });
+        let visit = Visit { header: Box::new(header), ..visit };
+        let tallies = scanner.scan(inputs, 0..inputs.len(), &visit)?;
         passes.seen(inputs, 0..inputs.len(), &tallies)?;
         Ok(passes.finish_with(inputs, read, spilled))
     }
 }
 
-/// Receives a header.
-type Header<'a> = dyn Fn(&[u8]) -> Result<(), Error> + Sync + 'a;
-
 /// Receives some of the lines, by their numbers.
 type Wanted<'a> = dyn Fn(&Lines<'_>, &[usize]) -> Result<(), Error> + Sync + 'a;
-
-/// Passes on the lines with the wanted answer.
-struct Answer<'a> {
-    answers: Mutex<Answers>,
-    wanted: bool,
-    header: &'a Header<'a>,
-    lines: &'a Wanted<'a>,
-}
-
-impl Visit for Answer<'_> {
-    type Local = Vec<usize>;
-
-    fn header(&self, row: &[u8]) -> Result<(), Error> {
-        (self.header)(row)
-    }
-
-    fn kept(&self, wanted: &mut Vec<usize>, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut answers = self.answers.lock().expect("no worker panics");
-        answers.wanted(self.wanted, lines, wanted)?;
-        (self.lines)(lines, wanted)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -36,7 +36,9 @@ pub trait Listed: Sync {
 /// inputs.
 pub struct Query<'a> {
     scanner: Scanner<'a>,
-    ask: Ask<'a>,
+    wanted: Among<'a>,
+    absent: bool,
+    out: Sink<'a>,
     room: u64,
     report: Report,
 }
@@ -88,8 +90,7 @@ impl<'a> Query<'a> {
     }
 
     fn of(scanner: Scanner<'a>, wanted: Among<'a>, room: u64, absent: bool, out: Sink<'a>) -> Self {
-        let ask = Ask { wanted, absent, flush: false, out: Mutex::new(out) };
-        Self { scanner, ask, room, report: Report::default() }
+        Self { scanner, wanted, absent, out, room, report: Report::default() }
     }
 
     /// Returns the probability that a line in none of the filters passes; for a filter of rows, in the worst case for
@@ -98,7 +99,7 @@ impl<'a> Query<'a> {
     /// Filters that hash differently are independent, so their rates are multiplied. Filters of one scheme are not:
     /// for these, the lowest rate counts, which is an upper bound. Filters of other systems are assumed to hash alike.
     pub fn fpp(&self) -> f64 {
-        let asked = match &self.ask.wanted {
+        let asked = match &self.wanted {
             Among::Filters(asked) => asked,
             Among::Listed { list, .. } => return list.fpp(),
         };
@@ -123,9 +124,25 @@ impl<'a> Query<'a> {
     /// Read errors; [`Error::NoKey`]; [`Error::Output`].
     pub fn read<'r>(&mut self, from: impl Into<ReadFrom<'r>>) -> Result<(), Error> {
         let from = from.into();
-        self.ask.flush = matches!(from, ReadFrom::Stream(..));
-        self.scanner.read(from, self.room, &self.ask, &mut self.report)?;
-        self.ask.out.lock().expect("no worker panics").flush()
+        let flush = matches!(from, ReadFrom::Stream(..));
+        let Self { scanner, wanted, absent, out, room, report } = self;
+        let out = Mutex::new(out);
+        let write = |write: &dyn Fn(&mut Sink<'_>) -> Result<(), Error>| {
+            let mut out = out.lock().expect("no worker panics");
+            write(&mut out)?;
+            if flush { out.flush() } else { Ok(()) }
+        };
+        let ask = |lines: &Lines<'_>, keep: &mut [bool]| {
+            wanted.ask(lines, keep)?;
+            keep.iter_mut().for_each(|keep| *keep ^= *absent);
+            Ok(())
+        };
+        let header = Box::new(|row: &[u8]| write(&|out| out.header(Some(row))));
+        let rows = |lines: &Lines<'_>| write(&|out| wanted.write(lines, out));
+        let visit = Visit { header, ..Visit::of_some(*room, ask, rows) };
+        report.add(scanner.read(from, &visit)?);
+        drop(visit);
+        self.out.flush()
     }
 
     /// Writes the rest and returns the report.
@@ -133,8 +150,8 @@ impl<'a> Query<'a> {
     /// # Errors
     /// [`Error::Output`].
     pub fn finish(self) -> Result<Report, Error> {
-        let Self { ask, mut report, .. } = self;
-        ask.out.into_inner().expect("no worker panics").finish(&mut report)?;
+        let Self { out, mut report, .. } = self;
+        out.finish(&mut report)?;
         Ok(report)
     }
 }
@@ -145,6 +162,42 @@ enum Among<'a> {
     Filters(Vec<Queried<'a>>),
     /// One of them.
     Listed { list: &'a dyn Listed, shown: bool, json: bool },
+}
+
+impl Among<'_> {
+    /// Sets `found` for the lines that are or may be in it.
+    fn ask(&self, lines: &Lines<'_>, found: &mut [bool]) -> Result<(), Error> {
+        match self {
+            Self::Filters(asked) => {
+                found.fill(true);
+                let mut one = vec![false; lines.len()];
+                for asked in asked {
+                    asked.ask(lines, &mut one)?;
+                    found.iter_mut().zip(&one).for_each(|(found, one)| *found &= one);
+                }
+            }
+            Self::Listed { list, .. } => {
+                let keys: Vec<_> = (0..lines.len()).map(|i| lines.key(i)).collect();
+                list.find_all(&keys, found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes lines, with their prefixes if these are shown.
+    fn write(&self, lines: &Lines<'_>, out: &mut Sink<'_>) -> Result<(), Error> {
+        let Self::Listed { list, shown: true, json } = self else {
+            return out.rows(lines, 0..lines.len());
+        };
+        for i in 0..lines.len() {
+            let mut prefix = list.longest(lines.key(i)).unwrap_or_default();
+            if *json {
+                prefix = format!("\"{prefix}\"").into();
+            }
+            out.row(prefix.as_bytes(), lines.row(i))?;
+        }
+        Ok(())
+    }
 }
 
 /// A filter that is queried, and how.
@@ -198,64 +251,5 @@ impl<'a> Queried<'a> {
             }
             (Filter::Own(filter), _) => (Some(filter.hasher().scheme()), filter.receipt().fpp),
         }
-    }
-}
-
-struct Ask<'a> {
-    wanted: Among<'a>,
-    absent: bool,
-    flush: bool,
-    out: Mutex<Sink<'a>>,
-}
-
-impl Visit for Ask<'_> {
-    /// The answers of one filter.
-    type Local = Vec<bool>;
-
-    fn header(&self, row: &[u8]) -> Result<(), Error> {
-        let mut out = self.out.lock().expect("no worker panics");
-        out.header(Some(row))?;
-        if self.flush { out.flush() } else { Ok(()) }
-    }
-
-    fn batch(
-        &self,
-        found: &mut Vec<bool>,
-        lines: &Lines<'_>,
-        keep: &mut [bool],
-    ) -> Result<(), Error> {
-        match &self.wanted {
-            Among::Filters(asked) => {
-                keep.fill(true);
-                found.resize(lines.len(), false);
-                for asked in asked {
-                    asked.ask(lines, found)?;
-                    keep.iter_mut().zip(&*found).for_each(|(keep, found)| *keep &= found);
-                }
-            }
-            Among::Listed { list, .. } => {
-                let keys: Vec<_> = (0..lines.len()).map(|i| lines.key(i)).collect();
-                list.find_all(&keys, keep);
-            }
-        }
-        keep.iter_mut().for_each(|keep| *keep ^= self.absent);
-        Ok(())
-    }
-
-    fn kept(&self, _: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut out = self.out.lock().expect("no worker panics");
-        match self.wanted {
-            Among::Listed { list, shown: true, json } => {
-                for i in 0..lines.len() {
-                    let mut prefix = list.longest(lines.key(i)).unwrap_or_default();
-                    if json {
-                        prefix = format!("\"{prefix}\"").into();
-                    }
-                    out.row(prefix.as_bytes(), lines.row(i))?;
-                }
-            }
-            _ => out.rows(lines, 0..lines.len())?,
-        }
-        if self.flush { out.flush() } else { Ok(()) }
     }
 }

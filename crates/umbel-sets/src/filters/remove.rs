@@ -4,7 +4,7 @@ use umbel::{AnyFilter, Filter};
 
 use crate::inputs::ReadFrom;
 use crate::report::Report;
-use crate::scan::{Each, Lines, Scanner};
+use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
 /// Removes every line that is read from `filter`, in order: of two lines that share counters, the order decides which
@@ -22,13 +22,13 @@ pub fn remove<'r>(
     let scanner = Scanner::new(options, filter.hasher().clone())?;
     let filter = filter.as_counting_mut()?;
     let room = scanner.budget.left(Filter::bytes(filter))?;
-    let (mut removed, mut found, mut report) = (Vec::new(), 0, Report::default());
-    let take = Each::in_order(|lines: &Lines<'_>| {
+    let (mut removed, mut found) = (Vec::new(), 0);
+    let take = |lines: &Lines<'_>| {
         removed.resize(lines.len(), false);
         filter.remove_all(lines.hashes(), &mut removed);
         found += removed.iter().filter(|&&removed| removed).count() as u64;
         Ok(())
-    });
-    scanner.read(from, room, &take, &mut report)?;
+    };
+    let report = scanner.read(from, &Visit::in_order(room, take))?;
     Ok(Report { found, ..report })
 }

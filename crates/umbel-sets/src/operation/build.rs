@@ -11,7 +11,7 @@ use umbel::{Blocked, Filter, KeyHash, Kind, Plan, Shard};
 use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::{Buckets, Sharded};
-use crate::scan::{Lines, Visit};
+use crate::scan::{Lines, Visit, Work};
 
 /// The rate at which unique lines are wrongly doubtful. Such a line costs some 100 bytes of the table and a turn;
 /// another bit per line costs little, because few lines are doubtful.
@@ -81,14 +81,7 @@ impl<'a> Build<'a> {
     }
 }
 
-/// The state of a worker.
-#[derive(Default)]
-pub(super) struct Local {
-    seen: Buckets,
-    carried: Carried,
-}
-
-#[derive(Default)]
+/// What a worker has collected besides the hashes of its lines.
 struct Carried {
     doubtful: Buckets,
     new: Vec<bool>,
@@ -96,6 +89,13 @@ struct Carried {
 }
 
 impl Build<'_> {
+    pub(super) fn visit(&self, spare: u64) -> Visit<'_> {
+        let buckets = || self.seen.buckets(self.bucketed - self.bucketed / 4);
+        let doubtful = || self.doubtful.buckets(self.bucketed / 4);
+        let carried = move || Carried { doubtful: doubtful(), new: Vec::new(), keys: 0 };
+        Visit::new(spare, move || (self, buckets(), carried()))
+    }
+
     /// Inserts hashes that all fall into `shard`, and passes on those it may have held.
     fn see(&self, shard: &mut Shard<'_>, hashes: &[KeyHash], carried: &mut Carried) {
         let Carried { doubtful, new, keys } = carried;
@@ -117,29 +117,21 @@ fn doubt(shard: &mut Shard<'_>, hashes: &[KeyHash]) -> u64 {
     hashes.chunks(64).map(count).sum()
 }
 
-impl Visit for Build<'_> {
-    type Local = Local;
-
-    fn local(&self) -> Local {
-        let doubtful = self.doubtful.buckets(self.bucketed / 4);
-        let carried = Carried { doubtful, new: Vec::new(), keys: 0 };
-        Local { seen: self.seen.buckets(self.bucketed - self.bucketed / 4), carried }
-    }
-
-    fn batch(&self, local: &mut Local, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
-        let Local { seen, carried } = local;
+impl Work for (&Build<'_>, Buckets, Carried) {
+    fn batch(&mut self, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+        let (build, seen, carried) = self;
         for &hash in lines.hashes() {
-            self.seen.add(seen, hash, |shard, hashes| self.see(shard, hashes, carried));
+            build.seen.add(seen, hash, |shard, hashes| build.see(shard, hashes, carried));
         }
         Ok(())
     }
 
-    fn finish(&self, mut local: Local) -> Result<(), Error> {
-        let Local { seen, carried } = &mut local;
-        self.seen.finish(seen, |shard, hashes| self.see(shard, hashes, carried));
+    fn finish(mut self: Box<Self>) -> Result<(), Error> {
+        let (build, seen, carried) = &mut *self;
+        build.seen.finish(seen, |shard, hashes| build.see(shard, hashes, carried));
         let Carried { doubtful, keys, .. } = carried;
-        self.doubtful.finish(doubtful, |shard, hashes| *keys += doubt(shard, hashes));
-        self.keys.fetch_add(*keys, Ordering::Relaxed);
+        build.doubtful.finish(doubtful, |shard, hashes| *keys += doubt(shard, hashes));
+        build.keys.fetch_add(*keys, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ use super::rule::Rule;
 use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::Picked;
-use crate::scan::{Lines, Visit};
+use crate::scan::{Lines, Visit, Work};
 use crate::sink::{Pieces, Sink};
 use crate::spill::{Later, Scattered};
 use crate::table::Inserted;
@@ -44,7 +44,7 @@ pub(super) struct Decide<'a, 'o> {
 
 /// The state of a worker.
 #[derive(Default)]
-pub(super) struct Local {
+struct Local {
     picked: Picked,
     looked_up: ByShard,
     /// Unique lines, to be written directly.
@@ -59,32 +59,42 @@ pub(super) struct Local {
 }
 
 impl Decide<'_, '_> {
+    pub(super) fn visit(&self, spare: u64) -> Visit<'_> {
+        let at_once = match self.rule.counted {
+            Some(Counted::Inputs) => INPUTS_AT_ONCE,
+            _ => usize::MAX,
+        };
+        let held = &self.held.shards;
+        let room = move || {
+            let shards = held.iter().map(|shard| shard.read().expect("no worker panics"));
+            shards.map(|shard| shard.table.room_for_long(spare)).min().unwrap_or(spare)
+        };
+        let visit = Visit::new(spare, move || {
+            let [looked_up, shards] = [(); 2].map(|()| ByShard::new(held.len()));
+            (self, Local { looked_up, shards, ..Local::default() })
+        });
+        Visit { at_once, room: Box::new(room), ..visit }
+    }
+
     fn is_undecided(&self) -> bool {
         self.undecided.load(Ordering::Relaxed) < u64::MAX
     }
 }
 
-impl Visit for Decide<'_, '_> {
-    type Local = Local;
-
-    fn local(&self) -> Local {
-        let [looked_up, shards] = [(); 2].map(|()| ByShard::new(self.held.shards.len()));
-        Local { looked_up, shards, ..Local::default() }
-    }
-
-    fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        let Local { picked, looked_up, between, kept, shards, .. } = local;
-        picked.pick(self.doubt, lines.hashes());
-        if let Some(keys) = self.keys {
+impl Work for (&Decide<'_, '_>, Local) {
+    fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let (decide, Local { picked, looked_up, between, kept, shards, .. }) = self;
+        picked.pick(decide.doubt, lines.hashes());
+        if let Some(keys) = decide.keys {
             keys.warm(&picked.hashes);
         }
         for (&i, &hash) in picked.indexes.iter().zip(&picked.hashes) {
-            if self.keys.is_none_or(|keys| keys.find(hash, lines.key(i)).is_none()) {
-                looked_up.push(index(hash, self.held.shards.len()), i, hash);
+            if decide.keys.is_none_or(|keys| keys.find(hash, lines.key(i)).is_none()) {
+                looked_up.push(index(hash, decide.held.shards.len()), i, hash);
             }
         }
         // Lines already in a table occurred before: no need to wait for a turn.
-        for (shard, few) in self.held.shards.iter().zip(&mut looked_up.0) {
+        for (shard, few) in decide.held.shards.iter().zip(&mut looked_up.0) {
             let CountedTable { table, counts } = &*shard.read().expect("no worker panics");
             table.warm(&few.hashes);
             for (&i, &hash) in few.numbers.iter().zip(&few.hashes) {
@@ -97,10 +107,10 @@ impl Visit for Decide<'_, '_> {
             few.clear();
         }
         for (_, &hash) in picked.indexes.iter().zip(&picked.hashes).filter(|(i, _)| keep[**i]) {
-            shards.push(index(hash, self.held.shards.len()), *kept, hash);
+            shards.push(index(hash, decide.held.shards.len()), *kept, hash);
             *kept += 1;
         }
-        if self.writes && !self.is_undecided() {
+        if decide.writes && !decide.is_undecided() {
             let mut doubtful = picked.indexes.iter().peekable();
             for i in 0..lines.len() {
                 if doubtful.next_if(|index| **index == i).is_none() {
@@ -111,22 +121,17 @@ impl Visit for Decide<'_, '_> {
         Ok(())
     }
 
-    fn carries(&self, local: &Local) -> bool {
-        !local.between.0.is_empty()
+    fn carries(&self) -> bool {
+        !self.1.between.0.is_empty()
     }
 
-    fn kept_in_line(
-        &self,
-        local: &mut Local,
-        lines: &Lines<'_>,
-        pass: &dyn Fn(),
-    ) -> Result<(), Error> {
-        let Local { between, kept, shards, new, pieces, spilled, .. } = local;
+    fn kept(&mut self, lines: &Lines<'_>, pass: &dyn Fn()) -> Result<(), Error> {
+        let (decide, Local { between, kept, shards, new, pieces, spilled, .. }) = self;
         *kept = 0;
         new.clear();
         new.resize(lines.len(), false);
-        let record = |i: usize| self.rule.record(lines.record(i));
-        let at_end = self.held.walk(pass, |number, held| {
+        let record = |i: usize| decide.rule.record(lines.record(i));
+        let at_end = decide.held.walk(pass, |number, held| {
             let few = &mut shards.0[number];
             for (&i, &hash) in few.numbers.iter().zip(&few.hashes) {
                 match held.insert(hash, (lines.input(), lines.place(i)), record(i))? {
@@ -134,11 +139,11 @@ impl Visit for Decide<'_, '_> {
                     Inserted::Known(_) => {}
                     Inserted::Full => {
                         let place = lines.place(i);
-                        self.undecided.fetch_min(place, Ordering::Relaxed);
+                        decide.undecided.fetch_min(place, Ordering::Relaxed);
                         // These inputs are the first of all.
-                        let bytes = held.table.bytes() * self.held.shards.len() as u64;
-                        let estimate = || self.budget.partitions(bytes, place, self.total);
-                        self.rest.get_or_make(|| self.partitions.unwrap_or_else(estimate))?;
+                        let bytes = held.table.bytes() * decide.held.shards.len() as u64;
+                        let estimate = || decide.budget.partitions(bytes, place, decide.total);
+                        decide.rest.get_or_make(|| decide.partitions.unwrap_or_else(estimate))?;
                         spilled.indexes.push(i);
                     }
                 }
@@ -148,9 +153,9 @@ impl Visit for Decide<'_, '_> {
         })?;
         at_end.finish(|sink| {
             // None is written from the first undecided line on, whoever found that.
-            let most = self.undecided.load(Ordering::Relaxed);
+            let most = decide.undecided.load(Ordering::Relaxed);
             let mut add = |extent: Range<usize>, count| {
-                if self.writes && lines.place_of(extent.start) < most {
+                if decide.writes && lines.place_of(extent.start) < most {
                     pieces.add(extent, count);
                 }
             };
@@ -166,20 +171,8 @@ impl Visit for Decide<'_, '_> {
             }
             between.for_each(|(extent, count)| add(extent, count));
             spilled.indexes.sort_unstable();
-            self.rest.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), record(i)))?;
+            decide.rest.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), record(i)))?;
             sink.put(lines.buffer(), pieces)
         })
-    }
-
-    fn inputs_at_once(&self) -> usize {
-        match self.rule.counted {
-            Some(Counted::Inputs) => INPUTS_AT_ONCE,
-            _ => usize::MAX,
-        }
-    }
-
-    fn room(&self, spare: u64) -> u64 {
-        let shards = self.held.shards.iter().map(|shard| shard.read().expect("no worker panics"));
-        shards.map(|shard| shard.table.room_for_long(spare)).min().unwrap_or(spare)
     }
 }

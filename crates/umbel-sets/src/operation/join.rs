@@ -35,7 +35,7 @@ use crate::passes::Passes;
 use crate::places::Places;
 use crate::records::{Beside, Flaw, Layout, Record, empty};
 use crate::report::{Joined, Report};
-use crate::scan::{Each, Lines, Scanner, Tally, Visit};
+use crate::scan::{Lines, Scanner, Tally, Visit, Work};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Scattered, Selected, Spill, SpillWriter};
 use crate::table::{Cursor, Inserted, Table};
@@ -294,7 +294,7 @@ impl Joining<'_> {
             total: lengths(&inputs[1..]),
             gathered: Mutex::new(Gathered::Held(table)),
         };
-        let tallies = self.scanner.scan_some(inputs, 1..2, budget.long_line(), &gather)?;
+        let tallies = self.scanner.scan(inputs, 1..2, &gather.visit(budget.long_line()))?;
         let gathered = gather.gathered.into_inner().expect("no worker panics");
         self.seen(1..2, &tallies)?;
         Ok(gathered)
@@ -311,7 +311,7 @@ impl Joining<'_> {
         self.passes.report.distinct = table.len();
         let pass = Pass { joining: self, lists: Lists::of(table), sink: Mutex::new(sink) };
         let spare = self.scanner.budget.long_line() + table.room() / 2;
-        let tallies = self.scanner.scan_some(self.join.inputs, 0..1, spare, &pass)?;
+        let tallies = self.scanner.scan(self.join.inputs, 0..1, &pass.visit(spare))?;
         self.seen(0..1, &tallies)
     }
 
@@ -327,7 +327,7 @@ impl Joining<'_> {
         let runs = Mutex::new(Runs::new(disk, buffers));
         let spread = Spread { filter: &filter, joining: self, left: &left, runs: &runs };
         let spare = budget.long_line() + budget.table(filter.plan().bytes());
-        let tallies = self.scanner.scan_some(self.join.inputs, 0..1, spare, &spread)?;
+        let tallies = self.scanner.scan(self.join.inputs, 0..1, &spread.visit(spare))?;
         drop(filter);
         let mut runs = runs.into_inner().expect("no worker panics");
         runs.end();
@@ -383,14 +383,14 @@ impl Joining<'_> {
 
     /// The error of a row of the left input with several partners, for whose key it is read again.
     fn repeated(&self, place: u64) -> Error {
-        let find = Each::in_order(|lines: &Lines<'_>| {
+        let (inputs, spare) = (self.join.inputs, self.scanner.budget.long_line());
+        let find = Visit::in_order(spare, |lines| {
             match (0..lines.len()).find(|&i| lines.place(i) == place) {
                 Some(i) => Err(self.join.repeated(lines.key(i))),
                 None => Ok(()),
             }
         });
-        let (inputs, spare) = (self.join.inputs, self.scanner.budget.long_line());
-        let found = self.scanner.scan_some(inputs, 0..1, spare, &find);
+        let found = self.scanner.scan(inputs, 0..1, &find);
         found.err().unwrap_or_else(|| inputs[0].changed())
     }
 
@@ -535,6 +535,14 @@ struct Added {
 }
 
 impl Gather<'_> {
+    fn visit(&self, spare: u64) -> Visit<'_> {
+        let room = move || match &*self.gathered.lock().expect("no worker panics") {
+            Gathered::Held(table) => table.room_for_long(spare),
+            Gathered::Spilled(_) => spare,
+        };
+        Visit { room: Box::new(room), ..Visit::new(spare, move || (self, Added::default())) }
+    }
+
     /// Moves all lists to partitions.
     fn spill(&self, table: &Table, done: u64) -> Result<Partitions, Error> {
         let Joining { disk, scanner, .. } = self.joining;
@@ -573,25 +581,23 @@ impl Gather<'_> {
     }
 }
 
-impl Visit for Gather<'_> {
-    type Local = Added;
-
-    fn batch(&self, local: &mut Added, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        let Added { picked, bytes, ends, .. } = local;
-        picked.pick(self.filter, lines.hashes());
+impl Work for (&Gather<'_>, Added) {
+    fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let (gather, Added { picked, bytes, ends, .. }) = self;
+        picked.pick(gather.filter, lines.hashes());
         keep.fill(false);
         for &i in &picked.indexes {
-            let flawed = |flaw| self.joining.scanner.flawed(flaw, &lines.at(i));
-            self.joining.beside.add(lines.row(i), bytes).map_err(flawed)?;
+            let flawed = |flaw| gather.joining.scanner.flawed(flaw, &lines.at(i));
+            gather.joining.beside.add(lines.row(i), bytes).map_err(flawed)?;
             ends.push(bytes.len());
             keep[i] = true;
         }
         Ok(())
     }
 
-    fn kept(&self, local: &mut Added, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut gathered = self.gathered.lock().expect("no worker panics");
-        let Added { bytes, ends, spilled, .. } = local;
+    fn kept(&mut self, lines: &Lines<'_>, _: &dyn Fn()) -> Result<(), Error> {
+        let (gather, Added { bytes, ends, spilled, .. }) = self;
+        let mut gathered = gather.gathered.lock().expect("no worker panics");
         let record = |i: usize| {
             let start = i.checked_sub(1).map_or(0, |before| ends[before]);
             Record::keyed(&bytes[start..ends[i]], lines.key(i))
@@ -600,7 +606,7 @@ impl Visit for Gather<'_> {
             match &mut *gathered {
                 Gathered::Held(table) => {
                     let at = (lines.hashes()[i], lines.place(i));
-                    if let Some(partitions) = self.add(table, at, record(i))? {
+                    if let Some(partitions) = gather.add(table, at, record(i))? {
                         *gathered = Gathered::Spilled(partitions);
                     }
                 }
@@ -611,15 +617,8 @@ impl Visit for Gather<'_> {
             partitions.push_some(spilled, |i| (lines.hashes()[i], 0, record(i)))?;
         }
         ends.clear();
-        empty(bytes, self.joining.scanner.budget.chunk);
+        empty(bytes, gather.joining.scanner.budget.chunk);
         Ok(())
-    }
-
-    fn room(&self, spare: u64) -> u64 {
-        match &*self.gathered.lock().expect("no worker panics") {
-            Gathered::Held(table) => table.room_for_long(spare),
-            Gathered::Spilled(_) => spare,
-        }
     }
 }
 
@@ -666,6 +665,10 @@ struct Rows {
 }
 
 impl Pass<'_, '_> {
+    fn visit(&self, spare: u64) -> Visit<'_> {
+        Visit::new(spare, move || (self, Rows::default()))
+    }
+
     fn find(&self, lines: &Lines<'_>, i: usize) -> Option<u64> {
         self.lists.table.find(lines.hashes()[i], lines.key(i))
     }
@@ -710,13 +713,12 @@ impl Pass<'_, '_> {
     }
 }
 
-impl Visit for Pass<'_, '_> {
-    type Local = Rows;
-
-    fn batch(&self, local: &mut Rows, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+impl Work for (&Pass<'_, '_>, Rows) {
+    fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let (pass, local) = self;
         for (i, keep) in keep.iter_mut().enumerate() {
-            self.lists.table.warm_from(lines.hashes(), i);
-            let count = self.row(lines, i, local)?;
+            pass.lists.table.warm_from(lines.hashes(), i);
+            let count = pass.row(lines, i, local)?;
             *keep = count != Some(0);
             if *keep {
                 local.rows.push((local.text.len(), count));
@@ -725,20 +727,21 @@ impl Visit for Pass<'_, '_> {
         Ok(())
     }
 
-    fn kept(&self, local: &mut Rows, lines: &Lines<'_>) -> Result<(), Error> {
-        let (join, mut sink) = (self.joining.join, self.sink.lock().expect("no worker panics"));
+    fn kept(&mut self, lines: &Lines<'_>, _: &dyn Fn()) -> Result<(), Error> {
+        let (pass, local) = self;
+        let (join, mut sink) = (pass.joining.join, pass.sink.lock().expect("no worker panics"));
         let (mut start, mut before) = (0, 0);
         for (i, (end, count)) in local.rows.drain(..).enumerate() {
             before += count.unwrap_or(0);
             if count.is_none() {
                 join.put(&local.text[start..end], std::mem::take(&mut before), &mut sink)?;
                 start = end;
-                self.write(lines, i, &mut sink)?;
+                pass.write(lines, i, &mut sink)?;
             }
         }
         join.put(&local.text[start..], before, &mut sink)?;
-        self.joining.matched.fetch_add(std::mem::take(&mut local.matched), Ordering::Relaxed);
-        empty(&mut local.text, self.joining.scanner.budget.chunk);
+        pass.joining.matched.fetch_add(std::mem::take(&mut local.matched), Ordering::Relaxed);
+        empty(&mut local.text, pass.joining.scanner.budget.chunk);
         Ok(())
     }
 }
@@ -752,41 +755,42 @@ struct Spread<'a> {
     runs: &'a Mutex<Runs>,
 }
 
-impl Visit for Spread<'_> {
-    /// Which of the kept rows may have a partner, if others are kept, too.
-    type Local = (Vec<bool>, Scattered);
+impl Spread<'_> {
+    fn visit(&self, spare: u64) -> Visit<'_> {
+        Visit::new(spare, move || (self, Vec::new(), Scattered::default()))
+    }
+}
 
-    fn batch(
-        &self,
-        (found, _): &mut Self::Local,
-        lines: &Lines<'_>,
-        keep: &mut [bool],
-    ) -> Result<(), Error> {
-        self.filter.contains_all(lines.hashes(), keep);
-        if self.joining.keeps_left() {
+/// With which of the kept rows may have a partner, if others are kept, too.
+impl Work for (&Spread<'_>, Vec<bool>, Scattered) {
+    fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let (spread, found, _) = self;
+        spread.filter.contains_all(lines.hashes(), keep);
+        if spread.joining.keeps_left() {
             found.extend_from_slice(keep);
             keep.fill(true);
         }
         Ok(())
     }
 
-    fn kept(&self, (found, spilled): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
-        if self.joining.keeps_left() {
+    fn kept(&mut self, lines: &Lines<'_>, _: &dyn Fn()) -> Result<(), Error> {
+        let (spread, found, spilled) = self;
+        if spread.joining.keeps_left() {
             let mut text = Vec::new();
-            let mut runs = self.runs.lock().expect("no worker panics");
+            let mut runs = spread.runs.lock().expect("no worker panics");
             for (i, found) in found.drain(..).enumerate() {
                 if found {
                     spilled.indexes.push(i);
                 } else {
                     text.clear();
-                    self.joining.left(lines.place(i), lines.row(i), &mut text)?;
-                    self.joining.push(&mut runs, lines.place(i), ALONE, &text)?;
+                    spread.joining.left(lines.place(i), lines.row(i), &mut text)?;
+                    spread.joining.push(&mut runs, lines.place(i), ALONE, &text)?;
                 }
             }
         } else {
             spilled.indexes.extend(0..lines.len());
         }
-        self.left.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), lines.record(i)))
+        spread.left.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), lines.record(i)))
     }
 }
 

@@ -15,7 +15,7 @@ use super::marks::Marks;
 use super::rule::Rule;
 use crate::Error;
 use crate::bulk::Picked;
-use crate::scan::{Lines, Visit};
+use crate::scan::{Lines, Visit, Work};
 use crate::sink::Sink;
 use crate::spill::{Later, Runs, Scattered, Selected};
 
@@ -51,7 +51,7 @@ enum Verdict {
 
 /// The state of a worker.
 #[derive(Default)]
-pub(super) struct Local {
+struct Local {
     picked: Picked,
     /// For the kept lines.
     kept: Vec<Verdict>,
@@ -59,27 +59,32 @@ pub(super) struct Local {
     spilled: Scattered,
 }
 
-impl Visit for LookUp<'_, '_> {
-    type Local = Local;
+impl LookUp<'_, '_> {
+    pub(super) fn visit(&self, spare: u64) -> Visit<'_> {
+        Visit::new(spare, move || (self, Local::default()))
+    }
+}
 
-    fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+impl Work for (&LookUp<'_, '_>, Local) {
+    fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let (LookUp { doubt, keys, rule, given, spilled, .. }, local) = self;
         let Local { picked, kept, .. } = local;
         // Of lines that are not looked up, all are wanted or none.
-        let wanted = self.rule.wants(0);
+        let wanted = rule.wants(0);
         keep.fill(wanted);
-        let write = Verdict::Write(self.rule.count(1, 0));
+        let write = Verdict::Write(rule.count(1, 0));
         let mut next = 0;
-        self.keys.find_each(self.doubt, lines, picked, |i, found| {
+        keys.find_each(*doubt, lines, picked, |i, found| {
             if wanted {
                 kept.extend(iter::repeat_n(write, i - next));
                 next = i + 1;
             }
-            let met = found.map_or(0, |at| self.keys.met(at));
-            let verdict = match (found, &self.given) {
-                (None, _) if self.spilled.get().is_some() => Some(Verdict::Spill),
-                _ if !self.rule.wants(met) => None,
+            let met = found.map_or(0, |at| keys.met(at));
+            let verdict = match (found, given) {
+                (None, _) if spilled.get().is_some() => Some(Verdict::Spill),
+                _ if !rule.wants(met) => None,
                 (Some(at), Some(given)) => (!given[at.0].is_set(at.1)).then_some(Verdict::Give(at)),
-                _ => Some(Verdict::Write(self.rule.count(1, met))),
+                _ => Some(Verdict::Write(rule.count(1, met))),
             };
             keep[i] = verdict.is_some();
             kept.extend(verdict);
@@ -91,16 +96,16 @@ impl Visit for LookUp<'_, '_> {
         Ok(())
     }
 
-    fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut output = self.output.lock().expect("no worker panics");
+    fn kept(&mut self, lines: &Lines<'_>, _: &dyn Fn()) -> Result<(), Error> {
+        let (look_up, Local { kept, wanted, spilled, .. }) = self;
+        let mut output = look_up.output.lock().expect("no worker panics");
         let SinkOrRun { sink, runs, late } = &mut *output;
-        let Local { kept, wanted, spilled, .. } = local;
         for (i, verdict) in kept.drain(..).enumerate() {
             let place = lines.place(i);
             let count = match verdict {
                 Verdict::Write(count) => count,
                 Verdict::Give((shard, unit)) => {
-                    if !self.given.as_ref().is_some_and(|given| given[shard].set(unit)) {
+                    if !look_up.given.as_ref().is_some_and(|given| given[shard].set(unit)) {
                         continue;
                     }
                     1
@@ -120,7 +125,8 @@ impl Visit for LookUp<'_, '_> {
                 sink.result(selected)?;
             }
         }
-        self.spilled
+        look_up
+            .spilled
             .push_some(spilled, |i| (lines.hashes()[i], lines.place(i), lines.record(i)))?;
         sink.rows(lines, wanted.drain(..))
     }

@@ -16,7 +16,7 @@ use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::{fill, of_hashes};
 use crate::report::ErrorBound;
-use crate::scan::{Lines, Visit};
+use crate::scan::{Lines, Visit, Work};
 use crate::sink::Sink;
 
 impl Run<'_> {
@@ -46,7 +46,7 @@ impl Run<'_> {
         sink.header(self.scanner.header(self.inputs)?.as_deref())?;
         let written = WrittenLines::shards(size, &budget, held - size.bytes())?;
         let once = Once { others: &filters, enough, written: InLine::new(written, sink) };
-        let tallies = self.scanner.scan_some(self.inputs, 0..from, budget.long_line(), &once)?;
+        let tallies = self.scanner.scan(self.inputs, 0..from, &once.visit(budget.long_line()))?;
         self.seen(0..from, &tallies)?;
         let written: Vec<_> = once.written.into_shards().collect();
         let links = || written.iter().flat_map(|shard| &shard.links);
@@ -207,26 +207,27 @@ struct Local {
     new: Vec<bool>,
 }
 
-impl Visit for Once<'_, '_> {
-    type Local = Local;
-
-    fn local(&self) -> Local {
-        Local { shards: ByShard::new(self.written.shards.len()), ..Local::default() }
+impl Once<'_, '_> {
+    fn visit(&self, spare: u64) -> Visit<'_> {
+        let shards = || ByShard::new(self.written.shards.len());
+        Visit::new(spare, move || (self, Local { shards: shards(), ..Local::default() }))
     }
+}
 
-    fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        let Local { found, counts, kept, shards, .. } = local;
+impl Work for (&Once<'_, '_>, Local) {
+    fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let (once, Local { found, counts, kept, shards, .. }) = self;
         found.resize(lines.len(), false);
         counts.clear();
         counts.resize(lines.len(), 0);
         let others =
-            if self.enough.is_some() { &self.others[lines.input()..] } else { self.others };
+            if once.enough.is_some() { &once.others[lines.input()..] } else { once.others };
         for filter in others {
             filter.contains_all(lines.hashes(), &mut found[..lines.len()]);
             counts.iter_mut().zip(&*found).for_each(|(count, found)| *count += u16::from(*found));
         }
         for ((keep, &count), &hash) in keep.iter_mut().zip(&*counts).zip(lines.hashes()) {
-            *keep = self.enough.map_or(count == 0, |enough| usize::from(count) >= enough);
+            *keep = once.enough.map_or(count == 0, |enough| usize::from(count) >= enough);
             if *keep {
                 shards.push(WrittenLines::shard(hash, shards.0.len()), *kept, hash);
                 *kept += 1;
@@ -235,16 +236,11 @@ impl Visit for Once<'_, '_> {
         Ok(())
     }
 
-    fn kept_in_line(
-        &self,
-        local: &mut Local,
-        lines: &Lines<'_>,
-        pass: &dyn Fn(),
-    ) -> Result<(), Error> {
-        let Local { kept, shards, new_here, new, .. } = local;
+    fn kept(&mut self, lines: &Lines<'_>, pass: &dyn Fn()) -> Result<(), Error> {
+        let (once, Local { kept, shards, new_here, new, .. }) = self;
         new.resize(lines.len(), false);
         *kept = 0;
-        let at_end = self.written.walk(pass, |number, written| {
+        let at_end = once.written.walk(pass, |number, written| {
             let few = &mut shards.0[number];
             new_here.resize(few.hashes.len(), false);
             written.insert_all_new(&few.hashes, new_here)?;

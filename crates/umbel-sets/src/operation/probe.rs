@@ -12,7 +12,7 @@ use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::Picked;
 use crate::records::Record;
-use crate::scan::{Lines, Visit};
+use crate::scan::{Lines, Visit, Work};
 use crate::spill::{Later, Scattered, lock_each};
 use crate::table::Inserted;
 
@@ -35,44 +35,46 @@ pub(super) struct Probe<'a> {
 const INPUT: usize = 0;
 const PLACE: u64 = 0;
 
-impl Visit for Probe<'_> {
-    /// Lines by shard, and keys that did not fit.
-    type Local = (ByShard, Scattered);
-
-    fn local(&self) -> Self::Local {
-        (ByShard::new(self.keys.len()), Scattered::default())
+impl Probe<'_> {
+    pub(super) fn visit(&self, spare: u64) -> Visit<'_> {
+        let state = || (ByShard::new(self.keys.len()), Scattered::default());
+        let room = move || {
+            let shards = self.keys.iter().map(|shard| shard.lock().expect("no worker panics"));
+            shards.map(|shard| shard.table.room_for_long(spare)).min().unwrap_or(spare)
+        };
+        let visit = Visit::new(spare, move || (self, state()));
+        Visit { ordered: false, room: Box::new(room), ..visit }
     }
+}
 
-    fn batch(
-        &self,
-        _: &mut Self::Local,
-        lines: &Lines<'_>,
-        keep: &mut [bool],
-    ) -> Result<(), Error> {
-        match self.filter {
+/// With the lines by shard, and those that did not fit.
+impl Work for (&Probe<'_>, (ByShard, Scattered)) {
+    fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        match self.0.filter {
             Some(filter) => filter.contains_all(lines.hashes(), keep),
             None => keep.fill(true),
         }
         Ok(())
     }
 
-    fn kept(&self, (shards, spilled): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
-        if let Some(doubt) = self.doubt {
+    fn kept(&mut self, lines: &Lines<'_>, _: &dyn Fn()) -> Result<(), Error> {
+        let (probe, (shards, spilled)) = self;
+        if let Some(doubt) = probe.doubt {
             doubt.lock().expect("no worker panics").insert(lines.hashes());
         }
         for (i, &hash) in lines.hashes().iter().enumerate() {
-            shards.push(index(hash, self.keys.len()), i, hash);
+            shards.push(index(hash, probe.keys.len()), i, hash);
         }
         let record = |i: usize| Record::line(lines.key(i));
         let is_empty = |few: &Few| few.numbers.is_empty();
-        lock_each(self.keys, &mut shards.0, is_empty, |shard, few| {
+        lock_each(probe.keys, &mut shards.0, is_empty, |shard, few| {
             for (n, &i) in few.numbers.iter().enumerate() {
                 shard.table.warm_from(&few.hashes, n);
                 if shard.insert(few.hashes[n], (INPUT, PLACE), record(i))? == Inserted::Full {
-                    self.spilled.get_or_make(|| {
-                        let done = lines.place(i) - self.start;
-                        let held = shard.table.bytes() * self.keys.len() as u64;
-                        self.budget.partitions(held, done, self.total)
+                    probe.spilled.get_or_make(|| {
+                        let done = lines.place(i) - probe.start;
+                        let held = shard.table.bytes() * probe.keys.len() as u64;
+                        probe.budget.partitions(held, done, probe.total)
                     })?;
                     spilled.indexes.push(i);
                 }
@@ -80,51 +82,33 @@ impl Visit for Probe<'_> {
             few.clear();
             Ok(())
         })?;
-        self.spilled.push_some(spilled, |i| (lines.hashes()[i], PLACE, record(i)))
-    }
-
-    fn ordered(&self) -> bool {
-        false
-    }
-
-    fn room(&self, spare: u64) -> u64 {
-        let shards = self.keys.iter().map(|shard| shard.lock().expect("no worker panics"));
-        shards.map(|shard| shard.table.room_for_long(spare)).min().unwrap_or(spare)
+        probe.spilled.push_some(spilled, |i| (lines.hashes()[i], PLACE, record(i)))
     }
 }
 
-/// Counts in how many of the other inputs each gathered key is.
-pub(super) struct Recount<'a> {
-    /// A filter of all gathered keys, including spilled ones.
-    pub(super) filter: Option<&'a Blocked>,
-    pub(super) keys: &'a KeySet,
-    /// Receives keys that may equal a spilled one, if there are any.
-    pub(super) spilled: &'a Later,
-}
-
-impl Visit for Recount<'_> {
-    /// What to look up, and what is to be spilled.
-    type Local = (Picked, Scattered);
-
-    fn batch(
-        &self,
-        (picked, scattered): &mut Self::Local,
-        lines: &Lines<'_>,
-        _: &mut [bool],
-    ) -> Result<(), Error> {
-        self.keys.find_each(self.filter, lines, picked, |i, found| {
-            match found {
-                Some(at) => self.keys.meet(at, lines.input()),
-                None if self.spilled.get().is_some() => scattered.indexes.push(i),
-                None => {}
-            }
-            Ok(())
-        })?;
-        let record = |i: usize| Record::line(lines.key(i));
-        self.spilled.push_some(scattered, |i| (lines.hashes()[i], lines.place(i), record(i)))
-    }
-
-    fn inputs_at_once(&self) -> usize {
-        INPUTS_AT_ONCE
-    }
+/// Counts in how many of the other inputs each gathered key is. `filter` has all gathered keys, including spilled ones;
+/// `spilled` receives keys that may equal a spilled one, if there are any.
+pub(super) fn recount<'a>(
+    spare: u64,
+    filter: Option<&'a Blocked>,
+    keys: &'a KeySet,
+    spilled: &'a Later,
+) -> Visit<'a> {
+    let visit = Visit::new(spare, move || {
+        let (mut picked, mut scattered) = (Picked::default(), Scattered::default());
+        move |lines: &Lines<'_>, _: &mut [bool]| {
+            keys.find_each(filter, lines, &mut picked, |i, found| {
+                match found {
+                    Some(at) => keys.meet(at, lines.input()),
+                    None if spilled.get().is_some() => scattered.indexes.push(i),
+                    None => {}
+                }
+                Ok(())
+            })?;
+            let record = |i: usize| Record::line(lines.key(i));
+            let at = |i: usize| (lines.hashes()[i], lines.place(i), record(i));
+            spilled.push_some(&mut scattered, at)
+        }
+    });
+    Visit { at_once: INPUTS_AT_ONCE, ..visit }
 }

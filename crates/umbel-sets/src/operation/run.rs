@@ -13,7 +13,7 @@ use super::in_line::InLine;
 use super::keys::KeySet;
 use super::look_up::{self, LookUp};
 use super::plan::{self, SetPlan};
-use super::probe::{Probe, Recount};
+use super::probe::{Probe, recount};
 use super::rule::{InTables, Others, Results, Rule};
 use super::settle::{Part, Settling};
 use super::write::{self, Write};
@@ -99,7 +99,7 @@ impl Run<'_> {
         let room = budget.line_beside(seen.bytes() + doubtful.bytes());
         let (mut seen, mut filter) = (of_hashes(seen)?, of_hashes(doubtful)?);
         let build = Build::new(&mut seen, &mut filter, budget);
-        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, room, &build)?;
+        let tallies = self.scanner.scan(self.inputs, 0..self.from, &build.visit(room))?;
         let keys = build.keys.into_inner();
         self.seen(0..self.from, &tallies)?;
         Ok((seen, Doubt { filter, keys }))
@@ -142,7 +142,7 @@ impl Run<'_> {
             budget,
         };
         let spare = budget.long_line();
-        let tallies = self.scanner.scan_some(self.inputs, range.clone(), spare, &probe)?;
+        let tallies = self.scanner.scan(self.inputs, range.clone(), &probe.visit(spare))?;
         self.seen(range, &tallies)?;
         let spilled = spilled.finish()?.unwrap_or_default();
         let spilled = spilled.into_iter().map(|file| vec![file]).collect();
@@ -157,9 +157,10 @@ impl Run<'_> {
         Gathered { keys, spilled }: &mut Gathered,
     ) -> Result<(), Error> {
         let again = self.partitions(spilled.len(), Layout::Lines)?;
-        let recount = Recount { filter: doubt, keys, spilled: &again };
         let spare = room_left(self.scanner.budget, keys, doubt);
-        let tallies = self.scanner.scan_some(self.inputs, range.clone(), spare, &recount)?;
+        let visit = recount(spare, doubt, keys, &again);
+        let tallies = self.scanner.scan(self.inputs, range.clone(), &visit)?;
+        drop(visit);
         self.seen(range, &tallies)?;
         let pairs = spilled.iter_mut().zip(again.finish()?.into_iter().flatten());
         pairs.for_each(|(files, again)| files.push(again));
@@ -245,7 +246,7 @@ impl Run<'_> {
             budget,
         };
         let spare = budget.long_line();
-        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, spare, &decide)?;
+        let tallies = self.scanner.scan(self.inputs, 0..self.from, &decide.visit(spare))?;
         self.seen(0..self.from, &tallies)?;
         let Decide { held, rest, undecided, .. } = decide;
         let held = held.into_shards().collect();
@@ -271,7 +272,7 @@ impl Run<'_> {
             output: Mutex::new(look_up::SinkOrRun { sink, runs: &mut runs, late: false }),
         };
         let spare = room_left(self.scanner.budget, &keys, doubt);
-        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, spare, &look_up)?;
+        let tallies = self.scanner.scan(self.inputs, 0..self.from, &look_up.visit(spare))?;
         drop(look_up);
         self.seen(0..self.from, &tallies)?;
         self.passes.report.distinct = keys.len();
@@ -329,7 +330,7 @@ impl Run<'_> {
             .max(budget.long_line());
         // Everything before that place is written.
         let range = self.places.input_of(from).min(self.from)..self.from;
-        let tallies = self.scanner.scan_some(self.inputs, range.clone(), spare, &write)?;
+        let tallies = self.scanner.scan(self.inputs, range.clone(), &write.visit(spare))?;
         self.seen(range, &tallies)
     }
 }

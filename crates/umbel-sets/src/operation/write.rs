@@ -7,7 +7,7 @@ use umbel::Blocked;
 use super::rule::Results;
 use crate::Error;
 use crate::bulk::Picked;
-use crate::scan::{Lines, Visit};
+use crate::scan::{Lines, Visit, Work};
 use crate::sink::Sink;
 use crate::spill::Selected;
 
@@ -49,41 +49,44 @@ pub(super) struct Write<'a, 'o> {
     pub(super) output: &'a Mutex<ResultWriter<'a, 'o>>,
 }
 
-impl Visit for Write<'_, '_> {
-    /// What to look up, and for each kept line, whether it is doubtful.
-    type Local = (Picked, Vec<bool>);
+/// What to look up, and for each kept line, whether it is doubtful.
+type Local = (Picked, Vec<bool>);
 
-    fn batch(
-        &self,
-        (picked, doubtful): &mut Self::Local,
-        lines: &Lines<'_>,
-        keep: &mut [bool],
-    ) -> Result<(), Error> {
+impl Write<'_, '_> {
+    pub(super) fn visit(&self, spare: u64) -> Visit<'_> {
+        Visit::new(spare, move || (self, Local::default()))
+    }
+}
+
+impl Work for (&Write<'_, '_>, Local) {
+    fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let (write, (picked, doubtful)) = self;
         let before = doubtful.len();
-        let first = (0..lines.len()).find(|&i| lines.place(i) >= self.from);
+        let first = (0..lines.len()).find(|&i| lines.place(i) >= write.from);
         let first = first.unwrap_or(lines.len());
         keep[first..].fill(true);
         doubtful.resize(before + lines.len() - first, false);
-        picked.pick(self.doubt, lines.hashes());
+        picked.pick(write.doubt, lines.hashes());
         for &i in picked.indexes.iter().filter(|i| **i >= first) {
             doubtful[before + i - first] = true;
         }
         Ok(())
     }
 
-    fn kept(&self, (_, doubtful): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut output = self.output.lock().expect("no worker panics");
+    fn kept(&mut self, lines: &Lines<'_>, _: &dyn Fn()) -> Result<(), Error> {
+        let (write, (_, doubtful)) = self;
+        let mut output = write.output.lock().expect("no worker panics");
         let (mut wanted, mut text) = (Vec::new(), Vec::new());
         for (i, doubtful) in doubtful.drain(..).enumerate() {
             let place = lines.place(i);
             text.clear();
             let count = match output.head {
                 _ if !doubtful => {
-                    if !self.once {
+                    if !write.once {
                         continue;
                     }
-                    text.resize(8 * self.words, 0);
-                    if self.words > 0 {
+                    text.resize(8 * write.words, 0);
+                    if write.words > 0 {
                         text[lines.input() / 8] = 1 << (lines.input() % 8);
                     }
                     1

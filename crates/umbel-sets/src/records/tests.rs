@@ -17,7 +17,7 @@ use crate::input::Spool;
 use crate::inputs::ReadFrom;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::testing::{Drip, budget, long};
-use crate::{Input, Options, Report, SetOperation};
+use crate::{Input, Options, SetOperation};
 
 /// A record as it was seen: offset, row, key.
 type Seen = (u64, Vec<u8>, Vec<u8>);
@@ -31,29 +31,28 @@ struct Collect {
     places: Mutex<Vec<(usize, u64)>>,
 }
 
-impl Visit for Collect {
-    type Local = ();
-
-    fn header(&self, row: &[u8]) -> Result<(), Error> {
-        *self.header.lock().unwrap() = Some(row.to_vec());
-        Ok(())
-    }
-
-    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        for i in 0..lines.len() {
-            assert_eq!(lines.hashes()[i], KeyHasher::default().hash(lines.key(i)));
-        }
-        keep.fill(true);
-        Ok(())
-    }
-
-    fn kept(&self, _: &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut seen = self.seen.lock().unwrap();
-        for i in 0..lines.len() {
-            seen.push((lines.offset(i), lines.row(i).to_vec(), lines.key(i).to_vec()));
-            self.places.lock().unwrap().push((lines.input(), lines.place(i)));
-        }
-        Ok(())
+impl Collect {
+    fn visit(&self, room: u64) -> Visit<'_> {
+        let header = |row: &[u8]| {
+            *self.header.lock().unwrap() = Some(row.to_vec());
+            Ok(())
+        };
+        let check = |lines: &Lines<'_>, keep: &mut [bool]| {
+            for i in 0..lines.len() {
+                assert_eq!(lines.hashes()[i], KeyHasher::default().hash(lines.key(i)));
+            }
+            keep.fill(true);
+            Ok(())
+        };
+        let visit = Visit::of_some(room, check, |lines| {
+            let mut seen = self.seen.lock().unwrap();
+            for i in 0..lines.len() {
+                seen.push((lines.offset(i), lines.row(i).to_vec(), lines.key(i).to_vec()));
+                self.places.lock().unwrap().push((lines.input(), lines.place(i)));
+            }
+            Ok(())
+        });
+        Visit { header: Box::new(header), ..visit }
     }
 }
 
@@ -82,15 +81,12 @@ fn see(
     let (dir, options) = workplace(records.clone());
     let scanner = Scanner::within(budget, &options, KeyHasher::default())?;
     let collect = Collect::default();
-    let mut report = Report::default();
-    match drip {
-        None => scanner.read(&input(dir.path(), bytes), budget.rest, &collect, &mut report)?,
-        Some(size) => {
-            let mut drip = Drip(bytes, size);
-            let source = ReadFrom::Stream("input", &mut drip);
-            scanner.read(source, budget.rest, &collect, &mut report)?;
-        }
-    }
+    let visit = collect.visit(budget.rest);
+    let report = match drip {
+        None => scanner.read(&input(dir.path(), bytes), &visit)?,
+        Some(size) => scanner.read(ReadFrom::Stream("input", &mut Drip(bytes, size)), &visit)?,
+    };
+    drop(visit);
     let seen = collect.seen.into_inner().unwrap();
     assert_eq!(report.lines, seen.len() as u64);
     assert_eq!(options.progress.done(), bytes.len() as u64);
@@ -559,7 +555,7 @@ fn what_is_before_a_broken_record_is_handed_on() {
         let scanner = Scanner::within(roomy(chunk), &options, KeyHasher::default()).unwrap();
         let collect = Collect::default();
         let inputs = input(dir.path(), bytes.as_bytes());
-        let error = scanner.scan(&inputs, 1 << 20, &collect).unwrap_err();
+        let error = scanner.scan(&inputs, 0..1, &collect.visit(1 << 20)).unwrap_err();
         assert!(
             matches!(
                 error,
@@ -576,7 +572,8 @@ fn a_row_that_changed_is_noticed_though_its_key_did_not() {
     let (dir, options) = workplace(csv_records(b',', true, &[0]));
     let scanner = Scanner::within(roomy(100), &options, KeyHasher::default()).unwrap();
     let tally = |bytes: &[u8]| {
-        scanner.scan(&input(dir.path(), bytes), 1 << 20, &Collect::default()).unwrap()
+        let collect = Collect::default();
+        scanner.scan(&input(dir.path(), bytes), 0..1, &collect.visit(1 << 20)).unwrap()
     };
     assert_eq!(tally(b"k,v\n1,a\n2,b\n"), tally(b"k,v\n2,b\n1,a\n"));
     assert_ne!(tally(b"k,v\n1,a\n2,b\n"), tally(b"k,v\n1,a\n2,c\n"));
@@ -633,11 +630,11 @@ proptest! {
         let collect = Collect::default();
         let alone = range.clone().map(|i| {
             let collect = Collect::default();
-            let tally = scanner.scan(&inputs[i..=i], budget.rest, &collect)?;
+            let tally = scanner.scan(&inputs[i..=i], 0..1, &collect.visit(budget.rest))?;
             Ok((tally[0], collect.header.into_inner().unwrap(), collect.seen.into_inner().unwrap()))
         });
         let alone: Result<Vec<_>, Error> = alone.collect();
-        let together = scanner.scan_some(&inputs, range.clone(), budget.rest, &collect);
+        let together = scanner.scan(&inputs, range.clone(), &collect.visit(budget.rest));
         let (Ok(alone), Ok(tallies)) = (&alone, &together) else {
             prop_assert!(alone.is_err() && together.is_err());
             return Ok(());

@@ -3,7 +3,7 @@
 use umbel::KeyHash;
 
 use super::turns::{Halt, Turn};
-use super::{Lines, Scanner, Span, Tally, Work};
+use super::{Lines, Scanner, Span, Tally, Visit, Work};
 use crate::error::Place;
 use crate::line_ends::LineEnds;
 use crate::records::{Copied, Flaw, Found, Head, KeyAt};
@@ -24,9 +24,20 @@ pub(super) struct Origin<'a> {
     pub(super) offset: u64,
 }
 
-/// Finds and hashes lines, passes them to a visitor and hands on those it keeps.
+/// Consecutive lines in memory, the last of which may have no end.
+#[derive(Clone, Copy)]
+pub(super) struct Piece<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) origin: Origin<'a>,
+    /// The turn of their chunk.
+    pub(super) turn: Turn<'a>,
+}
+
+/// Finds and hashes lines, passes them to the work of a thread and hands on those it keeps.
 pub(super) struct Batch<'a> {
     scanner: &'a Scanner<'a>,
+    pub(super) work: Box<dyn Work + 'a>,
+    ordered: bool,
     /// Lines of a batch.
     size: usize,
     spans: Vec<Span>,
@@ -43,10 +54,12 @@ pub(super) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(scanner: &'a Scanner<'a>) -> Self {
+    pub(super) fn new<'v: 'a>(scanner: &'a Scanner<'a>, visit: &Visit<'v>) -> Self {
         let size = (scanner.kept / 4).clamp(BATCH[0], BATCH[1]);
         Self {
             scanner,
+            work: (visit.work)(),
+            ordered: visit.ordered,
             size,
             spans: Vec::with_capacity(size),
             hashes: Vec::with_capacity(size),
@@ -62,44 +75,36 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Passes on the lines of `bytes`, the last of which may have no end. Waits for `turn` before kept lines are handed
-    /// on in order.
-    pub(super) fn lines(
-        &mut self,
-        bytes: &[u8],
-        origin: Origin<'_>,
-        head: &Head<'_>,
-        work: &mut dyn Work,
-        turn: &Turn<'_>,
-    ) -> Result<(), Halt> {
-        if !self.scanner.format.is_lines() {
-            return self.records(bytes, origin, head, work, turn);
+    /// Passes on the lines of a piece: all that a chunk has, or a stream has so far.
+    pub(super) fn pass(&mut self, piece: Piece<'_>, head: &Head<'_>) -> Result<(), Halt> {
+        match self.scanner.format.is_lines() {
+            true => self.lines(piece)?,
+            false => self.records(piece, head)?,
         }
+        self.show(piece)?;
+        self.hand_on(piece, true)
+    }
+
+    /// Finds lines that are their own keys.
+    fn lines(&mut self, piece: Piece<'_>) -> Result<(), Halt> {
         let separator = self.scanner.format.kind.end();
-        let mut start = 0;
+        let (bytes, mut start) = (piece.bytes, 0);
         for end in LineEnds::new(separator, bytes) {
             self.spans.push(Span { start, length: (end - start) as u32 });
             start = end + 1;
             if self.spans.len() == self.size {
-                self.show(bytes, origin, work, turn)?;
+                self.show(piece)?;
             }
         }
         if start < bytes.len() {
             self.spans.push(Span { start, length: (bytes.len() - start) as u32 });
         }
-        self.show(bytes, origin, work, turn)?;
-        self.hand_on(bytes, origin, work, turn, true)
+        Ok(())
     }
 
-    /// Like [`lines`](Self::lines), for records with keys.
-    fn records(
-        &mut self,
-        bytes: &[u8],
-        origin: Origin<'_>,
-        head: &Head<'_>,
-        work: &mut dyn Work,
-        turn: &Turn<'_>,
-    ) -> Result<(), Halt> {
+    /// Finds records with keys.
+    fn records(&mut self, piece: Piece<'_>, head: &Head<'_>) -> Result<(), Halt> {
+        let Piece { bytes, origin, turn } = piece;
         let half = (self.scanner.chunk / 2).max(1);
         let mut start = 0;
         while start < bytes.len() {
@@ -132,8 +137,8 @@ impl<'a> Batch<'a> {
                 }
                 Err(flaw) => {
                     // The records before it are fine, in this chunk and in those before.
-                    self.show(bytes, origin, work, turn)?;
-                    self.hand_on(bytes, origin, work, turn, false)?;
+                    self.show(piece)?;
+                    self.hand_on(piece, false)?;
                     turn.wait()?;
                     let offset = origin.offset + start as u64;
                     let format = &self.scanner.format;
@@ -142,11 +147,10 @@ impl<'a> Batch<'a> {
             };
             start += length + 1;
             if self.spans.len() == self.size || self.copied.bytes.len() >= half {
-                self.show(bytes, origin, work, turn)?;
+                self.show(piece)?;
             }
         }
-        self.show(bytes, origin, work, turn)?;
-        self.hand_on(bytes, origin, work, turn, true)
+        Ok(())
     }
 
     /// Notes the first record without its key, in case all lack it.
@@ -161,13 +165,9 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn show(
-        &mut self,
-        bytes: &[u8],
-        origin: Origin<'_>,
-        work: &mut dyn Work,
-        turn: &Turn<'_>,
-    ) -> Result<(), Halt> {
+    /// Hashes the lines found and shows them to the work.
+    fn show(&mut self, piece: Piece<'_>) -> Result<(), Halt> {
+        let Piece { bytes, origin, .. } = piece;
         let Scanner { hasher, chunk, kept, .. } = self.scanner;
         let (spans, hashes) = (&self.spans, &mut self.hashes);
         hashes.clear();
@@ -190,7 +190,7 @@ impl<'a> Batch<'a> {
         let copied = &self.copied.bytes;
         let lines = Lines { bytes, origin, spans, hashes, keys: &self.keys, copied };
         self.scanner.progress.see((0..lines.len()).map(|i| lines.key(i)));
-        work.batch(&lines, &mut self.keep)?;
+        self.work.batch(&lines, &mut self.keep)?;
         for (i, _) in self.keep.iter().enumerate().filter(|(_, keep)| **keep) {
             self.kept.push(self.spans[i]);
             self.kept_hashes.push(self.hashes[i]);
@@ -204,7 +204,7 @@ impl<'a> Batch<'a> {
         if self.kept.len() + self.size > *kept
             || self.kept_copied.bytes.len() >= (*chunk / 2).max(1)
         {
-            self.hand_on(bytes, origin, work, turn, false)?;
+            self.hand_on(piece, false)?;
         }
         Ok(())
     }
@@ -212,14 +212,11 @@ impl<'a> Batch<'a> {
     /// Hands on the kept lines; `last`: the last ones of a chunk.
     fn hand_on(
         &mut self,
-        bytes: &[u8],
-        origin: Origin<'_>,
-        work: &mut dyn Work,
-        turn: &Turn<'_>,
+        Piece { bytes, origin, turn }: Piece<'_>,
         last: bool,
     ) -> Result<(), Halt> {
-        if !self.kept.is_empty() || work.carries() {
-            if work.ordered() {
+        if !self.kept.is_empty() || self.work.carries() {
+            if self.ordered {
                 turn.wait()?;
             }
             let lines = Lines {
@@ -230,7 +227,7 @@ impl<'a> Batch<'a> {
                 keys: &self.kept_keys,
                 copied: &self.kept_copied.bytes,
             };
-            work.kept(&lines, &|| {
+            self.work.kept(&lines, &|| {
                 if last {
                     turn.pass();
                 }

@@ -3,7 +3,7 @@
 //! The inputs are laid end to end, and each is divided into chunks of equal size, except its last one: for workers, a
 //! thousand small files are like one large one. A worker takes the next chunk and owns the lines that *start* in it: it
 //! reads the byte before the chunk to see whether a line starts at its first byte, and reads beyond its end until its
-//! last line ends. Lines are found and hashed in batches; those that a visitor keeps are handed on in the order of the
+//! last line ends. Lines are found and hashed in batches; those that its work keeps are handed on in the order of the
 //! inputs, whichever worker was first.
 //!
 //! If records may have line feeds in quotes, a worker must know whether its chunk starts within quotes. It counts the
@@ -16,37 +16,34 @@
 
 mod batch;
 mod chunks;
+mod heads;
 mod long;
+mod stream;
 mod turns;
 mod visit;
 mod worker;
 
-use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::KeyHash;
+use umbel_io::on_each;
 
 use crate::budget::Budget;
 use crate::error::Place;
 use crate::hash::LineHasher;
-use crate::input::{Input, Reader, lengths, read_error};
+use crate::input::{Input, lengths};
 use crate::inputs::ReadFrom;
-use crate::line_counter::LineCounter;
-use crate::records::{
-    Beside, Copied, Flaw, Format, Found, Head, KeyAt, Kind, Layout, Record, Start,
-};
+use crate::records::{Flaw, Format, KeyAt, Layout, Record};
 use crate::report::{Progress, Report};
 use crate::{Error, Options};
-use batch::{Batch, Origin};
+use batch::Origin;
 use chunks::Chunks;
+pub(crate) use heads::RowKeys;
 pub(crate) use long::skip_line;
-use long::{Loaded, grown};
-use turns::{Halt, StopOnDrop, Turn, Turns};
-use umbel_io::{PageBuffer, on_each};
-use visit::Work;
-pub(crate) use visit::{Each, Nothing, Visit, Visitor};
+use turns::{Halt, StopOnDrop, Turns};
+pub(crate) use visit::{SeeHeader, Visit, Work};
 use worker::Worker;
 
 /// Some lines of an input, with their hashes.
@@ -179,38 +176,6 @@ impl Tally {
     }
 }
 
-/// The name of an input that is a single row.
-const ROW: &str = "a row";
-
-/// The keys of rows under one header.
-pub(crate) struct RowKeys<'f> {
-    head: Head<'f>,
-    copied: Copied,
-}
-
-impl RowKeys<'_> {
-    /// Bytes that sort rows by their keys, one field after the other; none for a row without a key. With several
-    /// fields, they are put into `text`.
-    pub(crate) fn sort_key<'r>(
-        &'r mut self,
-        row: &'r [u8],
-        text: &'r mut Vec<u8>,
-    ) -> Result<&'r [u8], Error> {
-        let format = self.head.format;
-        Ok(format.sort_key(self.key(row)?.unwrap_or_default(), text))
-    }
-
-    /// The key of a row; `None` for a row without one.
-    pub(crate) fn key<'r>(&'r mut self, row: &'r [u8]) -> Result<Option<&'r [u8]>, Error> {
-        self.copied.bytes.clear();
-        match self.head.next(row, 0, &mut self.copied) {
-            Ok((_, Found::Key(key))) => Ok(Some(key.record(row, &self.copied.bytes).key())),
-            Ok(_) => Ok(None),
-            Err(flaw) => Err(self.head.format.error(flaw, ROW, 0)),
-        }
-    }
-}
-
 /// What all scans of a job share.
 pub(crate) struct Scanner<'a> {
     pub(crate) budget: Budget,
@@ -262,27 +227,6 @@ impl<'a> Scanner<'a> {
         if self.format.is_lines() { Layout::Lines } else { Layout::Keyed }
     }
 
-    /// Checks that all inputs have the key's fields.
-    pub(crate) fn check_headers(&self, inputs: &[Input]) -> Result<(), Error> {
-        self.headers(inputs).try_for_each(|header| header.map(drop))
-    }
-
-    /// Returns the header of the first input that has one. It may be as long as a long line, so it is not kept during a
-    /// pass.
-    pub(crate) fn header(&self, inputs: &[Input]) -> Result<Option<Vec<u8>>, Error> {
-        self.headers(inputs).find_map(Result::transpose).transpose()
-    }
-
-    /// The header of each input, if the format has them.
-    fn headers(&self, inputs: &[Input]) -> impl Iterator<Item = Result<Option<Vec<u8>>, Error>> {
-        let read = |input: &Input| {
-            let (head, bytes) = self.head(&input.open()?)?;
-            Ok(head.row.map(|row| bytes[row].to_vec()))
-        };
-        let inputs = if self.format.header { inputs } else { &[] };
-        inputs.iter().map(move |input| read(input).map_err(|error| self.located(error, inputs)))
-    }
-
     /// Once all inputs were read, refuses them if records lacked their key and none had one: otherwise a misspelled
     /// field would go unnoticed. Inputs that name the fields differently are checked separately.
     pub(crate) fn check_keyed(
@@ -307,80 +251,6 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// For the keys of rows under this header, in an input that may name them by [`Options::others`].
-    pub(crate) fn row_keys(
-        &self,
-        header: Option<&[u8]>,
-        other: bool,
-    ) -> Result<RowKeys<'_>, Error> {
-        let head = self.format.head(ROW, header.unwrap_or_default(), true, other)?;
-        let head = head.expect("all of it is there");
-        Ok(RowKeys { head, copied: Copied::default() })
-    }
-
-    /// How rows of the two `inputs` become one.
-    pub(crate) fn beside(&self, inputs: &[Input], prefix: Option<&str>) -> Result<Beside, Error> {
-        /// The names in a header, one per 2 bytes, are copied into a set, which has its own overhead.
-        const WEIGHT: u64 = 64;
-        let room = self.budget.long_line();
-        let start = |input: usize| -> Result<_, Error> {
-            let (name, reader) = (inputs[input].name(), inputs[input].open()?);
-            let (head, bytes) = self.head(&reader)?;
-            let mut row = head.row.clone().map(|row| bytes[row].to_vec());
-            drop(bytes);
-            if let Some(header) = &row {
-                let length = header.len() as u64;
-                if WEIGHT.saturating_mul(length) > room {
-                    return Err(self.long_line(Place::new(name, 0), length, WEIGHT, room));
-                }
-            } else if matches!(self.format.kind, Kind::Csv(_) | Kind::Tsv) {
-                row = self.first_row(&reader, &head)?;
-            }
-            Ok(Start { name, head, row })
-        };
-        Beside::new(&self.format, [start(0)?, start(1)?], prefix)
-    }
-
-    /// The first record that is not left out, if any; one with a flaw is refused later, when it is read in its turn.
-    fn first_row(&self, reader: &Reader<'_>, head: &Head<'_>) -> Result<Option<Vec<u8>>, Error> {
-        let (mut from, mut copied) = (head.start as u64, Copied::default());
-        let (input, kind) = (reader.input(), self.format.kind);
-        // As for any other row of a join.
-        let room = self.budget.long_line() + self.budget.table(0) / 2;
-        let mut bytes = PageBuffer::default();
-        let mut size = 64 << 10;
-        while from < input.length() {
-            let left = input.length() - from;
-            bytes.resize(left.min(size as u64) as usize);
-            reader.read_at(&mut bytes, from)?;
-            let mut begin = 0;
-            while begin < bytes.len() {
-                let rest = &bytes[begin..];
-                let end = match kind.find(rest, &mut false) {
-                    Some(end) => end,
-                    None if bytes.len() as u64 == left => rest.len(),
-                    None => break,
-                };
-                copied.bytes.clear();
-                match head.next(&rest[..end], from + begin as u64, &mut copied) {
-                    Ok((_, Found::Blank | Found::Missing(_) | Found::Bad)) => {}
-                    Ok((_, Found::Key(_) | Found::Alone(..))) | Err(_) => {
-                        return Ok(Some(rest[..end].to_vec()));
-                    }
-                }
-                begin += end + 1;
-            }
-            if begin == 0 {
-                size = grown(size);
-                let loaded = Loaded { name: input.name(), buffer: &bytes, first: 0, offset: from };
-                let mut more = reader.from(from + bytes.len() as u64);
-                self.check_long(&loaded, size, room, &mut more)?;
-            }
-            from += begin as u64;
-        }
-        Ok(None)
-    }
-
     /// The error for a flaw in the record at a place.
     pub(crate) fn flawed(&self, flaw: Flaw, at: &Place) -> Error {
         self.format.error(flaw, &at.name, at.offset)
@@ -401,55 +271,39 @@ impl<'a> Scanner<'a> {
         error
     }
 
-    /// Passes every line to `visit`, and notes what was read.
+    /// Reads all lines of files, or of a stream as soon as they arrive; reports what was read.
     pub(crate) fn read<'r>(
         &self,
         from: impl Into<ReadFrom<'r>>,
-        spare: u64,
-        visit: &dyn Visitor,
-        report: &mut Report,
-    ) -> Result<(), Error> {
+        visit: &Visit<'_>,
+    ) -> Result<Report, Error> {
         match from.into() {
             ReadFrom::Files(inputs) => {
                 self.progress.expect(lengths(inputs));
-                report.passed(inputs, &self.scan(inputs, spare, visit)?);
+                Ok(Report::of_files(inputs, &self.scan(inputs, 0..inputs.len(), visit)?))
             }
-            ReadFrom::Stream(name, source) => {
-                self.read_stream((name, source), spare, visit, report)?;
-            }
+            ReadFrom::Stream(name, source) => self.read_stream(name, source, visit),
         }
-        Ok(())
     }
 
-    /// Passes every line of all `inputs` to `visit`; returns the tally of each. A line longer than a chunk may use
-    /// `spare` bytes, unless the visitor sets another limit.
+    /// Reads all lines of the inputs in `range`, as one pass of a job; returns the tally of each. Places and indexes are
+    /// counted among all `inputs`.
     pub(crate) fn scan(
         &self,
         inputs: &[Input],
-        spare: u64,
-        visit: &dyn Visitor,
-    ) -> Result<Vec<Tally>, Error> {
-        self.scan_some(inputs, 0..inputs.len(), spare, visit)
-    }
-
-    /// Like [`scan`](Self::scan), for the inputs in `range`; places and indexes are counted among all inputs.
-    pub(crate) fn scan_some(
-        &self,
-        inputs: &[Input],
         range: Range<usize>,
-        spare: u64,
-        visit: &dyn Visitor,
+        visit: &Visit<'_>,
     ) -> Result<Vec<Tally>, Error> {
         if let Some(row) = self.header(&inputs[range.clone()])? {
-            visit.header(&row)?;
+            (visit.header)(&row)?;
         }
-        let tallies = self.pass_over(inputs, range.clone(), spare, visit)?;
+        let tallies = self.pass_over(inputs, range.clone(), visit)?;
         for (input, tally) in inputs[range].iter().zip(&tallies) {
             input.check_unchanged()?;
             // A file that grew may also have been rewritten, without the bytes that were read.
             let one = std::slice::from_ref(input);
-            let again = || self.pass_over(one, 0..1, visit.room(spare), &Nothing);
-            if input.grew() && again()? != [*tally] {
+            let nothing = || Visit::in_any_order((visit.room)(), |_| Ok(()));
+            if input.grew() && self.pass_over(one, 0..1, &nothing())? != [*tally] {
                 return Err(input.changed());
             }
         }
@@ -460,8 +314,7 @@ impl<'a> Scanner<'a> {
         &self,
         inputs: &[Input],
         range: Range<usize>,
-        spare: u64,
-        visit: &dyn Visitor,
+        visit: &Visit<'_>,
     ) -> Result<Vec<Tally>, Error> {
         let chunks = Chunks::new(inputs, range.clone(), self.chunk as u64);
         let next = AtomicU64::new(0);
@@ -469,7 +322,7 @@ impl<'a> Scanner<'a> {
         let tallies = Mutex::new(vec![Tally::default(); range.len()]);
         let run = || -> Result<(), Halt> {
             let stop = StopOnDrop(&turns);
-            let mut worker = Worker::new(self, &chunks, &turns, visit, spare);
+            let mut worker = Worker::new(self, &chunks, &turns, visit);
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= chunks.count() {
@@ -479,7 +332,7 @@ impl<'a> Scanner<'a> {
                 tallies.lock().expect("no worker panics")[input - range.start].add(tally);
                 turns.done(number);
             }
-            worker.work.finish()?;
+            worker.batch.work.finish()?;
             std::mem::forget(stop);
             Ok(())
         };
@@ -488,106 +341,6 @@ impl<'a> Scanner<'a> {
         match failed.flatten().next() {
             Some(error) => Err(self.located(error, &inputs[range])),
             None => Ok(tallies.into_inner().expect("no worker panics")),
-        }
-    }
-
-    /// Passes every line of `source` to `visit`, on this thread, as soon as it arrives.
-    fn read_stream(
-        &self,
-        (name, source): (&str, &mut dyn Read),
-        spare: u64,
-        visit: &dyn Visitor,
-        report: &mut Report,
-    ) -> Result<(), Error> {
-        let (kind, before) = (self.format.kind, self.progress.done());
-        let mut batch = Batch::new(self);
-        let mut head: Option<Head<'_>> = None;
-        let mut work = visit.work();
-        // The only chunk.
-        let turn = Turn { turns: &Turns::default(), chunk: 0, is_long: false };
-        let mut buffer = PageBuffer::new(self.chunk);
-        // `buffer[begin..filled]` is the start of a line, which begins at `offset` in the source; `quoted` is whether
-        // it ends within quotes.
-        let (mut begin, mut filled, mut offset, mut quoted) = (0, 0, 0, false);
-        // Lines before `offset`; what follows is in the buffer if an error needs it.
-        let mut passed = LineCounter::new(kind.end());
-        loop {
-            if filled == buffer.len() && begin > 0 {
-                buffer.copy_within(begin..filled, 0);
-                (begin, filled) = (0, filled - begin);
-            }
-            if filled == buffer.len() {
-                let longer = grown(filled);
-                let loaded = Loaded { name, buffer: &buffer[..filled], first: 0, offset };
-                self.check_long(&loaded, longer, visit.room(spare), source)
-                    .map_err(|error| passed.locate(error, &buffer, offset))?;
-                buffer.resize(longer);
-            }
-            let read = match source.read(&mut buffer[filled..]) {
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(source) => return Err(read_error(name, source)),
-            };
-            let fresh = filled..filled + read;
-            filled += read;
-            self.progress.advance(read as u64);
-            self.progress.check()?;
-            let end = match kind.find_last(&buffer[fresh.clone()], &mut quoted) {
-                _ if read == 0 => filled,
-                Some(at) => fresh.start + at + 1,
-                None => continue,
-            };
-            if head.is_none() {
-                let start = &buffer[begin..filled];
-                let found = self.format.head(name, start, read == 0, false);
-                let found = found.map_err(|error| passed.locate(error, start, offset))?;
-                let Some(found) = found else { continue };
-                if let Some(row) = found.row.clone().map(|row| &start[row]) {
-                    batch.tally.see(self.hasher.hash(row));
-                    visit.header(row)?;
-                }
-                passed.pass(&start[..found.start]);
-                begin += found.start;
-                offset += found.start as u64;
-                head = Some(found);
-            }
-            let head = head.as_ref().expect("just found");
-            let origin = Origin { input: 0, name, place: 0, offset };
-            let bytes = &buffer[begin..end];
-            batch.lines(bytes, origin, head, &mut *work, &turn).map_err(|halt| {
-                passed.locate(halt.expect("nobody stops a stream"), bytes, offset)
-            })?;
-            passed.pass(bytes);
-            offset += (end - begin) as u64;
-            begin = end;
-            if read == 0 {
-                work.finish()?;
-                report.streamed(&batch.tally, self.progress.done() - before);
-                return Ok(());
-            }
-        }
-    }
-
-    /// Reads the head of an input; returns it with the bytes read, in which its header is.
-    pub(crate) fn head(&self, reader: &Reader<'_>) -> Result<(Head<'_>, PageBuffer), Error> {
-        let input = reader.input();
-        let (mut bytes, mut longer) = (PageBuffer::default(), 4 << 10);
-        loop {
-            let read = bytes.len();
-            let all = read as u64 == input.length();
-            let found = self.format.head(input.name(), &bytes, all, input.other)?;
-            if let Some(mut head) = found {
-                head.width = input.columns;
-                return Ok((head, bytes));
-            }
-            if read > 0 && longer as u64 > self.budget.long_line() {
-                let loaded = Loaded { name: input.name(), buffer: &bytes, first: 0, offset: 0 };
-                let mut rest = reader.from(read as u64);
-                self.check_long(&loaded, longer, self.budget.long_line(), &mut rest)?;
-            }
-            bytes.resize((longer as u64).min(input.length()) as usize);
-            reader.read_at(&mut bytes[read..], read as u64)?;
-            longer *= 2;
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::Error;
 pub(super) type Halt = Option<Error>;
 
 /// The turn of a chunk.
+#[derive(Clone, Copy)]
 pub(super) struct Turn<'a> {
     pub(super) turns: &'a Turns,
     pub(super) chunk: u64,

@@ -6,30 +6,27 @@ use memchr::memchr_iter;
 use umbel::KeyHash;
 use umbel_io::PageBuffer;
 
-use super::batch::{Batch, Origin};
+use super::batch::{Batch, Origin, Piece};
 use super::chunks::{Chunk, Chunks};
 use super::long::{Loaded, grown};
 use super::turns::{Halt, Turn, Turns};
-use super::{Scanner, Tally, Visitor, Work};
+use super::{Scanner, Tally, Visit};
 use crate::Error;
 use crate::input::Reader;
 use crate::pages::{PAGE, within_page};
 use crate::records::{Head, Kind};
 
 /// One thread that reads chunks.
-pub(super) struct Worker<'a> {
+pub(super) struct Worker<'a, 'v> {
     scanner: &'a Scanner<'a>,
     chunks: &'a Chunks<'a>,
     turns: &'a Turns,
-    visit: &'a dyn Visitor,
-    pub(super) work: Box<dyn Work + 'a>,
-    /// Bytes that are spare for a long line.
-    spare: u64,
+    visit: &'a Visit<'v>,
     /// The input of its last chunk.
     open: Option<Open<'a>>,
     /// Bytes of that input, where they are in pages.
     buffer: PageBuffer,
-    batch: Batch<'a>,
+    pub(super) batch: Batch<'a>,
 }
 
 struct Open<'a> {
@@ -40,16 +37,15 @@ struct Open<'a> {
     header: Option<KeyHash>,
 }
 
-impl<'a> Worker<'a> {
+impl<'a, 'v: 'a> Worker<'a, 'v> {
     pub(super) fn new(
         scanner: &'a Scanner<'a>,
         chunks: &'a Chunks<'a>,
         turns: &'a Turns,
-        visit: &'a dyn Visitor,
-        spare: u64,
+        visit: &'a Visit<'v>,
     ) -> Self {
-        let (batch, buffer, work) = (Batch::new(scanner), PageBuffer::default(), visit.work());
-        Self { scanner, chunks, turns, visit, work, spare, open: None, buffer, batch }
+        let (batch, buffer) = (Batch::new(scanner, visit), PageBuffer::default());
+        Self { scanner, chunks, turns, visit, open: None, buffer, batch }
     }
 
     fn open(&self, input: usize) -> Result<Open<'a>, Error> {
@@ -64,7 +60,7 @@ impl<'a> Worker<'a> {
     /// Processes a chunk; returns the index of its input, and its tally.
     pub(super) fn chunk(&mut self, number: u64) -> Result<(usize, Tally), Halt> {
         let chunk = self.chunks.chunk(number);
-        self.turns.wait(self.chunks.first_of(chunk.input, self.visit.inputs_at_once()))?;
+        self.turns.wait(self.chunks.first_of(chunk.input, self.visit.at_once))?;
         // The last input is closed before the next one is opened.
         let open = match self.open.take().filter(|open| open.input == chunk.input) {
             Some(open) => open,
@@ -119,8 +115,7 @@ impl<'a> Worker<'a> {
                 place: self.chunks.places.start(chunk.input),
                 offset: from + first as u64,
             };
-            let bytes = &self.buffer[first..last];
-            self.batch.lines(bytes, origin, head, &mut *self.work, &turn)?;
+            self.batch.pass(Piece { bytes: &self.buffer[first..last], origin, turn }, head)?;
         }
         if self.buffer.capacity() > 3 * self.scanner.chunk + PAGE {
             self.buffer = PageBuffer::default();
@@ -165,7 +160,7 @@ impl<'a> Worker<'a> {
                     offset: from + lines.start as u64,
                 };
                 let mut rest = reader.from(offset);
-                scanner.check_long(&loaded, longer, self.visit.room(self.spare), &mut rest)?;
+                scanner.check_long(&loaded, longer, (self.visit.room)(), &mut rest)?;
             }
             self.buffer.resize(longer);
             reader.read_at(&mut self.buffer[searched..], offset)?;

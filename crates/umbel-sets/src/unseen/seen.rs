@@ -18,7 +18,7 @@ use crate::filters::room::{growth, room_to_fill};
 use crate::input::Input;
 use crate::inputs::ReadFrom;
 use crate::report::{ErrorBound, Report};
-use crate::scan::{Each, Lines, Scanner, Visit};
+use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::{Bad, Error, Header, Missing, Options, Records};
 
@@ -113,7 +113,6 @@ impl<'a> Seen<'a> {
     pub fn read<'r>(&self, from: impl Into<ReadFrom<'r>>) -> Result<(), Error> {
         let from = from.into();
         let every = self.begin(&from)?;
-        let mut report = self.report.lock().expect("nobody panics");
         let read = thread::scope(|scope| {
             let (ended, end) = channel::<()>();
             let timer = move || {
@@ -128,11 +127,19 @@ impl<'a> Seen<'a> {
                 let timer = thread::Builder::new().spawn_scoped(scope, timer);
                 timer.map_err(|error| Error::Work(no_thread(&error).into()))?;
             }
-            let read = self.scanner.read(from, self.room, &self.state, &mut report);
+            let read = self.scanner.read(from, &self.visit());
             drop(ended);
             read
         });
-        self.settle(read)
+        self.report.lock().expect("nobody panics").add(self.settle(read)?);
+        Ok(())
+    }
+
+    /// Writes the lines that are new.
+    fn visit(&self) -> Visit<'_> {
+        let locked = || self.state.lock().expect("no worker panics");
+        let visit = Visit::in_order(self.room, move |lines| locked().write(lines));
+        Visit { header: Box::new(move |row| locked().header(row)), ..visit }
     }
 
     /// Begins to read; before the first line, inserts and notes the lines that the output already has. Returns how often
@@ -167,11 +174,11 @@ impl<'a> Seen<'a> {
             (of_output(state.recorder.options), state.filter.hasher().clone())
         };
         options.progress.expect(output.length());
-        let had = Each::in_order(|lines: &Lines<'_>| {
+        let had = Visit::in_order(self.room, |lines| {
             let mut state = self.state.lock().expect("no worker panics");
             state.insert(lines, &mut vec![false; lines.len()])?.1.map_or(Ok(()), Err)
         });
-        Scanner::new(&options, hasher)?.scan(slice::from_ref(output), self.room, &had)?;
+        Scanner::new(&options, hasher)?.scan(slice::from_ref(output), 0..1, &had)?;
         Ok(())
     }
 
@@ -189,7 +196,7 @@ impl<'a> Seen<'a> {
     }
 
     /// After an error, except of output or saving, the lines written are recorded.
-    fn settle(&self, result: Result<(), Error>) -> Result<(), Error> {
+    fn settle(&self, result: Result<Report, Error>) -> Result<Report, Error> {
         let mut state = self.state.lock().expect("no worker panics");
         if let Some(error) = state.failed.take() {
             return Err(error);
@@ -310,6 +317,33 @@ impl State<'_> {
         self.recorder.checkpoint(Some(&*self.filter), end)
     }
 
+    /// Writes a header.
+    fn header(&mut self, row: &[u8]) -> Result<(), Error> {
+        self.recorder.header(row)?;
+        if self.flush { self.recorder.sink.flush() } else { Ok(()) }
+    }
+
+    /// Writes the lines that are new.
+    fn write(&mut self, lines: &Lines<'_>) -> Result<(), Error> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let mut new = vec![false; lines.len()];
+        let (done, error) = self.insert(lines, &mut new)?;
+        self.recorder.sink.rows(lines, (0..done).filter(|&i| new[i]))?;
+        self.recorder.pass(lines, done);
+        if let Some(error) = error {
+            return Err(error);
+        }
+        if self.recorder.is_due() {
+            self.checkpoint(false)
+        } else if self.flush {
+            self.recorder.sink.flush()
+        } else {
+            Ok(())
+        }
+    }
+
     /// Whether a known line changes the filter as well.
     fn forgets(&self) -> bool {
         self.filter.plan().kind().capacity() == Capacity::Last
@@ -358,38 +392,4 @@ pub(crate) fn of_output(options: &Options) -> Options {
         bad = Bad::Skip;
     }
     Options { missing, bad, ..options.clone() }
-}
-
-/// Writes the lines that are new.
-impl Visit for Mutex<State<'_>> {
-    /// Which of the kept lines are new.
-    type Local = Vec<bool>;
-
-    fn header(&self, row: &[u8]) -> Result<(), Error> {
-        let mut state = self.lock().expect("no worker panics");
-        state.recorder.header(row)?;
-        if state.flush { state.recorder.sink.flush() } else { Ok(()) }
-    }
-
-    fn kept(&self, new: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut state = self.lock().expect("no worker panics");
-        if let Some(error) = state.failed.take() {
-            return Err(error);
-        }
-        new.clear();
-        new.resize(lines.len(), false);
-        let (done, error) = state.insert(lines, new)?;
-        state.recorder.sink.rows(lines, (0..done).filter(|&i| new[i]))?;
-        state.recorder.pass(lines, done);
-        if let Some(error) = error {
-            return Err(error);
-        }
-        if state.recorder.is_due() {
-            state.checkpoint(false)
-        } else if state.flush {
-            state.recorder.sink.flush()
-        } else {
-            Ok(())
-        }
-    }
 }

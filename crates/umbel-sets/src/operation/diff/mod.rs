@@ -169,7 +169,8 @@ impl<'a> Diff<'a> {
         'a: 'i,
     {
         let SetOperation { budget, options, .. } = self.rows;
-        let part = SetOperation::within(budget, inputs, Rule::of_first(Others::Mark, true), options);
+        let part =
+            SetOperation::within(budget, inputs, Rule::of_first(Others::Mark, true), options);
         if self.paired { part.in_order() } else { part }
     }
 }
