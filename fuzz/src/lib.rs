@@ -4,10 +4,9 @@ pub mod figures;
 pub mod memory;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use umbel::{AnyFilter, Block, Blocks, Filter, Portable};
-use umbel_sets::{LEAST_MEMORY, Options, Progress, Records, TempFolders};
+use umbel_sets::{Form, LEAST_MEMORY, Options, Resources, TempFolders};
 
 /// Bytes at a given distance after the start of a cache line, where mapped files start.
 pub struct Placed {
@@ -39,17 +38,6 @@ pub fn file<S: AsRef<[Block]>, H: Portable>(filter: &AnyFilter<H, S>) -> Vec<u8>
 
 /// Options of a job of one thread over lines, in the least memory, with temporary files in a folder.
 pub fn options(folder: &Path) -> Options {
-    Options {
-        memory: LEAST_MEMORY,
-        threads: 1,
-        tmp: Arc::new(TempFolders::new(&[folder.to_owned()])),
-        separator: b'\n',
-        records: Records::Lines,
-        others: Vec::new(),
-        ignored: Vec::new(),
-        normalization: Default::default(),
-        missing: Default::default(),
-        bad: Default::default(),
-        progress: Arc::new(Progress::default()),
-    }
+    let tmp = TempFolders::new(&[folder.to_owned()]);
+    Options { resources: Resources::new(LEAST_MEMORY, 1, tmp), form: Form::default() }
 }

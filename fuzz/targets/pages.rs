@@ -19,7 +19,7 @@ use umbel_foreign::parquet::Parquet;
 use umbel_foreign::{ForeignInsert, Format, Key, Parameters};
 use umbel_fuzz::memory;
 use umbel_parquet::{Edit, Edited, Plan, Reason, Removal};
-use umbel_sets::Options;
+use umbel_sets::Resources;
 
 /// The cap that umbel is given: its buffers may have that much, zeroed.
 const CAP: usize = 64 << 20;
@@ -173,15 +173,16 @@ fuzz_target!(|input: Input| {
 
 /// Adds a filter to the column at this depth; returns what was done, and how many bytes of the old file are in the new one.
 fn edited(old: &Path, new: &Path, depth: usize) -> anyhow::Result<(Edited, usize)> {
-    let options = Options { memory: CAP as u64, ..umbel_fuzz::options(FOLDER.path()) };
+    let resources =
+        Resources { memory: CAP as u64, ..umbel_fuzz::options(FOLDER.path()).resources };
     let edit = Edit {
         add: vec![vec!["x"; depth].join(".")],
         remove: Removal::Of(Vec::new()),
         fpp: 0.01,
         always: true,
     };
-    let plan = Plan::new(old, &edit, &options)?;
-    let edited = plan.write(&File::create(new)?, &options)?;
+    let plan = Plan::new(old, &edit, &resources)?;
+    let edited = plan.write(&File::create(new)?, &resources)?;
     Ok((edited, plan.body as usize))
 }
 

@@ -254,15 +254,17 @@ impl Job {
         let key = self.columns().iter().map(name).collect();
         let header = self.header().is_some();
         let records = match self.form {
-            Form::Lines => Records::Lines,
-            Form::Fields { .. } => Records::Fields { key },
+            Form::Lines => Records::default(),
+            Form::Fields { .. } => Records::Fields { end: b'\n', key },
             Form::Tsv { .. } => Records::Tsv { header, key },
             Form::Csv { delimiter, .. } => {
                 Records::Csv { delimiter: delimiter.byte(), header, key, raw: false }
             }
             Form::Json { .. } => Records::JsonLines { key },
         };
-        Options { threads, records, ..umbel_fuzz::options(FOLDER.path()) }
+        let mut options = umbel_fuzz::options(FOLDER.path());
+        (options.resources.threads, options.form) = (threads, records.into());
+        options
     }
 
     /// What umbel writes.
@@ -281,15 +283,11 @@ impl Job {
             }
             Ask::Common { at_least, every } => {
                 let at_least = 1 + usize::from(at_least) % inputs.len();
-                let operation = SetOperation::common(&inputs, at_least, &options)?;
-                if every { operation.every() } else { operation }
+                SetOperation::common(&inputs, at_least, &options)?.every(every)
             }
-            Ask::Except { every } => {
-                let operation = SetOperation::except(&inputs, &options)?;
-                if every { operation.every() } else { operation }
-            }
+            Ask::Except { every } => SetOperation::except(&inputs, &options)?.every(every),
         };
-        let operation = if self.sorted { operation.sorted() } else { operation };
+        let operation = operation.sorted(self.sorted);
         let mut out = Vec::new();
         operation.run(&mut out)?;
         Ok(out)

@@ -14,7 +14,7 @@ use umbel::{
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_io::{PageReader, PageWriter, State};
 use umbel_sets::journal::{self, Notes};
-use umbel_sets::{Filter, ForeignLines, LargeFilter, Options};
+use umbel_sets::{Filter, ForeignLines, LargeFilter, Options, Resources};
 use umbel_share::Wrapping;
 
 use crate::args::{ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs};
@@ -60,13 +60,13 @@ pub(crate) fn read(
         read_file(file, path, |source, length| {
             // The header gives the size before the bits are read.
             let bytes = Reader::new(source, length)?.header().payload_length();
-            Ok(umbel_sets::room_left(bytes, options).map(drop))
+            Ok(umbel_sets::room_left(bytes, &options.resources).map(drop))
         })??;
         rewind()?;
         read_file(file, path, |source, length| AnyFilter::read_with(source, length, secret))
     };
-    let mut filter =
-        of_any_system(file, path, &foreign.format, foreign.key_type, Some(options), own)?;
+    let resources = Some(&options.resources);
+    let mut filter = of_any_system(file, path, &foreign.format, foreign.key_type, resources, own)?;
     match &mut filter {
         Filter::Foreign(lines) if secret.is_some() => bail!(
             "{}: a {} filter is not keyed; omit --secret-file",
@@ -108,7 +108,7 @@ pub(crate) fn large<'a>(
     };
     let large = match Reader::new(rewound()?, length) {
         Ok(reader) => {
-            let fits = umbel_sets::room_left(reader.header().payload_length(), options);
+            let fits = umbel_sets::room_left(reader.header().payload_length(), &options.resources);
             matches!(reader.header().kind(), Ok(Kind::Blocked))
                 && matches!(fits, Err(umbel_sets::Error::Memory { .. }))
         }
@@ -181,14 +181,16 @@ fn of_any_system<H: Portable>(
     path: &Path,
     format: &FormatArgs,
     key_type: Option<KeyType>,
-    options: Option<&Options>,
+    resources: Option<&Resources>,
     own: impl FnOnce() -> Result<AnyFilter<H>>,
 ) -> Result<Filter<H>> {
     let filter = match format.format {
-        Some(named) => formats::read(file, path, named, &format.param, options)?,
+        Some(named) => formats::read(file, path, named, &format.param, resources)?,
         None => match own() {
             Ok(filter) => return Ok(filter.into()),
-            Err(error) if is_not_umbel(&error) => formats::recognize(file, path, &error, options)?,
+            Err(error) if is_not_umbel(&error) => {
+                formats::recognize(file, path, &error, resources)?
+            }
             Err(error) => return Err(error),
         },
     };
@@ -305,7 +307,7 @@ fn check_description(
     options: &Options,
     names: &NamesArgs,
 ) -> Result<()> {
-    umbel_sets::keys_of(kind, options, &names.names)
+    umbel_sets::keys_of(kind, &options.form, &names.names)
         .and_then(|wanted| Ok(keys.check(kind, &wanted)?))
         .with_context(|| path.display().to_string())
 }
@@ -460,13 +462,13 @@ pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
 
 /// Opens a filter to query it, as [`open_unwrapped`].
 pub(crate) fn open_beside(path: &Path, options: &Options, trust: &TrustArgs) -> Result<Opened> {
-    let tmp = options.tmp.folders().next().expect("there is at least one");
+    let tmp = options.resources.tmp.folders().next().expect("there is at least one");
     let notes = match is_standard(path) {
         true => None,
         false if trust.trust.is_some() => Notes::refuse(path).map(|()| None)?,
         false => Notes::of(path)?,
     };
-    Ok(Opened { file: open_unwrapped(path, tmp, trust, options.memory)?.0, notes })
+    Ok(Opened { file: open_unwrapped(path, tmp, trust, options.resources.memory)?.0, notes })
 }
 
 /// Opens a filter as [`open`], unpacks it if it is packed, to at most `most` bytes, and checks its signature if its signer must be trusted.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use umbel_foreign::{Bytes, Foreign, Format};
 use umbel_io::{State, wrapped};
 use umbel_report::recognize::{Recognized, other, perhaps, unknown};
-use umbel_sets::Options;
+use umbel_sets::Resources;
 
 use crate::param::{Param, told};
 
@@ -19,12 +19,12 @@ pub(crate) fn read(
     path: &Path,
     format: Format,
     params: &[Param],
-    options: Option<&Options>,
+    resources: Option<&Resources>,
 ) -> Result<Foreign> {
     let given = told(format, params)?;
-    let bytes = content(file, path, options)?;
+    let bytes = content(file, path, resources)?;
     Foreign::decode_with(format, bytes, &given).or_else(|error| {
-        let bytes = content(file, path, options)?;
+        let bytes = content(file, path, resources)?;
         let hint = if is_umbel(&bytes) {
             "; this is a filter of umbel: omit --format".to_owned()
         } else {
@@ -40,10 +40,10 @@ pub(crate) fn recognize(
     file: &File,
     path: &Path,
     refused: &anyhow::Error,
-    options: Option<&Options>,
+    resources: Option<&Resources>,
 ) -> Result<Foreign> {
     // A file that does not fit in memory is probably not a filter, but a file of lines named by mistake.
-    let Ok(bytes) = content(file, path, options) else {
+    let Ok(bytes) = content(file, path, resources) else {
         bail!(NotAFilter::new(unknown(refused), &[]))
     };
     match Recognized::of(&bytes) {
@@ -86,15 +86,15 @@ fn is_umbel(content: &[u8]) -> bool {
 }
 
 /// All of a file, when it fits in memory.
-fn content(mut file: &File, path: &Path, options: Option<&Options>) -> Result<Bytes> {
+fn content(mut file: &File, path: &Path, resources: Option<&Resources>) -> Result<Bytes> {
     let name = || path.display().to_string();
     let bytes = length(file, path)?;
-    if let Some(options) = options {
+    if let Some(resources) = resources {
         let mut first = [0];
         file.rewind().and_then(|()| file.read(&mut first)).with_context(name)?;
         // JSON is kept in binary form; during the conversion, its text and both forms use 2.5 times its size.
         let times = if first[0] == b'{' { 3 } else { 1 };
-        umbel_sets::room_left(bytes.saturating_mul(times), options).with_context(name)?;
+        umbel_sets::room_left(bytes.saturating_mul(times), resources).with_context(name)?;
     }
     let length =
         usize::try_from(bytes).map_err(|_| umbel::OutOfMemory { bytes }).with_context(name)?;

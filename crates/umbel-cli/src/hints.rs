@@ -3,11 +3,10 @@
 use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
 use umbel_io::content;
 use umbel_net::prefixes::ListError;
-use umbel_sets::{Input, Options, Records};
+use umbel_sets::{Form, Input, Records};
 use umbel_share::ShareError;
 
 use crate::formats::NotAFilter;
-use crate::report::verb;
 use crate::standard::STANDARD;
 use crate::verb::Verb;
 
@@ -22,7 +21,7 @@ pub(crate) fn chain(error: &anyhow::Error, verb: Option<&Verb>) -> String {
             message.push_str(&cause);
         }
     }
-    if let Some(hint) = of(error)
+    if let Some(hint) = of(error, verb)
         && verb.is_none_or(|verb| verb.has_options(&hint))
     {
         message.push_str(&format!(" ({hint})"));
@@ -31,15 +30,15 @@ pub(crate) fn chain(error: &anyhow::Error, verb: Option<&Verb>) -> String {
 }
 
 /// The options that help with an error.
-fn of(error: &anyhow::Error) -> Option<String> {
+fn of(error: &anyhow::Error, verb: Option<&Verb>) -> Option<String> {
     let format = error.chain().find_map(|cause| match cause.downcast_ref()? {
         NotAFilter { format: Some(format), .. } => Some(format!("--format {format}")),
         NotAFilter { format: None, .. } => Some("--format".to_owned()),
     });
-    format.or_else(|| error.chain().find_map(of_cause))
+    format.or_else(|| error.chain().find_map(|cause| of_cause(cause, verb)))
 }
 
-fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+fn of_cause(cause: &(dyn std::error::Error + 'static), verb: Option<&Verb>) -> Option<String> {
     if let Some(umbel_sets::Error::UnknownField { found, .. }) = cause.downcast_ref()
         // A comma separates the names in the message.
         && let Some(other) = other_delimiter(|other| {
@@ -50,7 +49,7 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
         return Some(format!("{}; one for each file if they differ", option(other)));
     }
     let hint = {
-        let job = cause.downcast_ref().and_then(of_jobs);
+        let job = cause.downcast_ref().and_then(|error| of_jobs(error, verb));
         let plan = || cause.downcast_ref().and_then(of_plans);
         let insert = || cause.downcast_ref().and_then(of_insertions);
         let row = || cause.downcast_ref().and_then(of_rows);
@@ -82,18 +81,18 @@ fn option(delimiter: u8) -> String {
 
 /// What is wrong with inputs that are no lines, or whose columns have another delimiter: some are enough, and of many only
 /// the first are looked at, because that would take longer than the work.
-pub(crate) fn of_contents(inputs: &[Input], options: &Options) -> Vec<String> {
+pub(crate) fn of_contents(inputs: &[Input], form: &Form) -> Vec<String> {
     const MOST: usize = 64;
     let some = inputs.iter().take(MOST);
-    some.filter_map(|input| of_content(input, inputs, options)).take(3).collect()
+    some.filter_map(|input| of_content(input, inputs, form)).take(3).collect()
 }
 
-fn of_content(input: &Input, all: &[Input], options: &Options) -> Option<String> {
+fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
     let start = input.start().ok()?;
-    if let Some(hint) = content::doubt(&start).filter(|_| options.separator == b'\n') {
+    if let Some(hint) = content::doubt(&start).filter(|_| form.records.end() == b'\n') {
         return Some(format!("{}: {hint}", input.name()));
     }
-    let Records::Csv { delimiter, .. } = options.records else { return None };
+    let Records::Csv { delimiter, .. } = form.records else { return None };
     let told = input.delimiter().unwrap_or(delimiter);
     let found = delimiter_of(&start, told)?;
     if found == told {
@@ -139,9 +138,9 @@ fn delimiter_of(start: &[u8], told: u8) -> Option<u8> {
 }
 
 /// Why no lines of two inputs may be equal: the line ends of different systems.
-pub(crate) fn of_line_ends(inputs: &[Input], options: &Options) -> Option<String> {
-    let compared = options.records == Records::Lines && options.separator == b'\n';
-    if !compared || options.normalization.crlf || options.normalization.trim {
+pub(crate) fn of_line_ends(inputs: &[Input], form: &Form) -> Option<String> {
+    let compared = form.records == Records::Lines(b'\n');
+    if !compared || form.normalization.crlf || form.normalization.trim {
         return None;
     }
     let ends = |input: &Input| input.ends_with_crlf().ok().flatten();
@@ -154,7 +153,7 @@ pub(crate) fn of_line_ends(inputs: &[Input], options: &Options) -> Option<String
     ))
 }
 
-fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
+fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static str> {
     use umbel::internals::format::OtherKeys;
     use umbel_net::prefixes::Family;
     use umbel_sets::Error;
@@ -169,7 +168,9 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::Temporary { .. } => "--tmp",
         Error::AtLeast { .. } => "--at-least",
         // These read files unchanged, because they record places in them.
-        Error::Quote { .. } if matches!(verb(), "index" | "find") => return None,
+        Error::Quote { .. } if verb.is_some_and(|verb| matches!(verb.name, "index" | "find")) => {
+            return None;
+        }
         Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as text",
         Error::Json { .. } | Error::Ragged { .. } | Error::NoKey { .. } => "--bad skip",
         Error::OtherKeys(OtherKeys { prefixes: Some(family), .. }) => match family {

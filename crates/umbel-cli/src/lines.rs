@@ -4,7 +4,6 @@ use std::io::{BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::slice;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -12,38 +11,41 @@ use umbel_io::{State, content};
 use umbel_numbers::{Size, counted};
 use umbel_sets::inputs::{self, NamedInput, Room, align, rereadable};
 use umbel_sets::{
-    Bad, Input, Missing, Normalization, Options, Progress, Records, Report, SpoolWriter,
+    Bad, Form, Input, Missing, Normalization, Options, Records, Report, Resources, SpoolWriter,
     TempFolders, room_left,
 };
 
 use crate::args::{NormalForm, OnBad, OnMissing, Print, RecordArgs, Voice, Work};
-use crate::elsewhere;
 use crate::hints;
 use crate::output::stdout;
 use crate::report::{self, say};
 use crate::standard::{is_standard, name, stdin};
-use crate::verb::Verb;
 
 pub(crate) use umbel_sets::inputs::{Rows, Source};
 
 /// The options of the work, with their defaults.
 pub(crate) fn options(work: &Work) -> Result<Options> {
-    let (key, others) = fields(&work.records.key)?;
-    if !others.is_empty() && !matches!(report::verb(), "common" | "except" | "join") {
+    let options = options_of_several(work)?;
+    if !options.form.others.is_empty() {
         bail!(
             "--key LEFT=RIGHT names fields of two kinds of files, as common, except and join compare; name one field here"
         );
     }
-    let records = records(&work.records, key)?;
+    Ok(options)
+}
+
+/// As [`options`], of work on files that may name their fields differently: `--key LEFT=RIGHT`.
+pub(crate) fn options_of_several(work: &Work) -> Result<Options> {
+    let (key, others) = fields(&work.records.key)?;
+    let records = records(&work.records, line_end(work), key)?;
     let folders = if work.tmp.is_empty() { &[umbel_io::temporary_folder()][..] } else { &work.tmp };
     if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
         bail!("{}: is not a folder for temporary files; name one with --tmp", none.display());
     }
-    let tmp = Arc::new(TempFolders::new(folders).with_notice(if work.voice.quiet {
-        |_| {}
-    } else {
-        warn_if_in_memory
-    }));
+    let mut tmp = TempFolders::new(folders);
+    if !work.voice.quiet {
+        tmp = tmp.with_notice(warn_if_in_memory);
+    }
     let memory = work.memory();
     if let (Some(there), false) = (umbel_io::memory(), work.voice.quiet || work.voice.json)
         && memory > there
@@ -59,11 +61,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
     let threads = work
         .threads
         .map_or_else(|| processors().min(umbel_sets::most_threads(memory)), NonZeroUsize::get);
-    Ok(Options {
-        memory,
-        threads,
-        tmp,
-        separator: if work.null { 0 } else { b'\n' },
+    let form = Form {
         records,
         others,
         ignored: Vec::new(),
@@ -77,8 +75,13 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
             OnBad::Error => Bad::Refuse,
             OnBad::Skip => Bad::Skip,
         },
-        progress: Arc::new(Progress::default()),
-    })
+    };
+    Ok(Options { resources: Resources::new(memory, threads, tmp), form })
+}
+
+/// The byte that ends a line.
+fn line_end(work: &Work) -> u8 {
+    if work.null { 0 } else { b'\n' }
 }
 
 /// Warns if a folder for temporary files is in memory.
@@ -119,14 +122,13 @@ fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
     Ok(names)
 }
 
-fn records(args: &RecordArgs, key: Vec<String>) -> Result<Records> {
+pub(crate) const DELIMITER_ALONE: &str =
+    "--delimiter requires --csv; add --csv, or omit --delimiter";
+
+fn records(args: &RecordArgs, end: u8, key: Vec<String>) -> Result<Records> {
     let header = !args.no_header;
     if !args.delimiter.is_empty() && !args.csv {
-        let uniq = match report::verb() {
-            "dedup" => format!("; {}", elsewhere::UNIQ_D),
-            _ => String::new(),
-        };
-        bail!("--delimiter requires --csv; add --csv, or omit --delimiter{uniq}");
+        bail!(DELIMITER_ALONE);
     }
     if args.raw && !args.csv {
         bail!("--raw requires --csv: other records are compared as they are written; omit it");
@@ -146,9 +148,9 @@ fn records(args: &RecordArgs, key: Vec<String>) -> Result<Records> {
     } else if args.jsonl {
         Records::JsonLines { key }
     } else if args.fields {
-        Records::Fields { key }
+        Records::Fields { end, key }
     } else if key.is_empty() {
-        Records::Lines
+        Records::Lines(end)
     } else {
         bail!(
             "--key names a field of a record; say how to read records with --csv, --tsv, --jsonl or --fields"
@@ -163,7 +165,7 @@ pub(crate) fn open(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
-    let sources = inputs::read_ahead(open_paths(&named(files, work)?, work)?, options)?;
+    let sources = inputs::read_ahead(open_paths(&named(files, work)?, work)?, &options.resources)?;
     notice_sources(&sources, work.voice, options);
     align(sources, None, rows, options)
 }
@@ -199,7 +201,7 @@ pub(crate) fn open_unaligned(
     if let Some(list) = &work.files_from {
         check_beside(std::slice::from_ref(list), outputs)?;
     }
-    let sources = inputs::read_ahead(open_paths(&paths, work)?, options)?;
+    let sources = inputs::read_ahead(open_paths(&paths, work)?, &options.resources)?;
     notice_sources(&sources, work.voice, options);
     Ok(sources)
 }
@@ -217,7 +219,7 @@ fn notice(inputs: &[Input], voice: Voice, options: &Options) {
     if voice.quiet || voice.json {
         return;
     }
-    for hint in hints::of_contents(inputs, options) {
+    for hint in hints::of_contents(inputs, &options.form) {
         say(&format!("umbel: warning: {hint}"));
     }
 }
@@ -306,7 +308,7 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
     };
     let mut file = BufReader::with_capacity(64 << 10, file);
     content::check(&name(), file.fill_buf().with_context(name)?).with_context(name)?;
-    let separator = if work.null { 0 } else { b'\n' };
+    let separator = line_end(work);
     let memory = work.memory();
     // A quarter more than an input alone, because its line is in memory meanwhile.
     let mut room = Room::new(memory, [500, 5]);
@@ -368,10 +370,11 @@ pub(crate) fn open_rereadable(
 /// Whether something that was asked for was left out of the work.
 static LEFT_OUT: AtomicBool = AtomicBool::new(false);
 
-/// Tells of a file that cannot be read, while the work on others goes on: the run then [fails](has_left_out) at its end.
+/// Tells of a file that cannot be read, while the work on others goes on: the run then [fails](has_left_out) at its end. Verbs
+/// that do so have all options that hints on reading name.
 pub(crate) fn say_left_out(error: &anyhow::Error) {
     LEFT_OUT.store(true, Ordering::Relaxed);
-    report::say_error(&hints::chain(error, Verb::named(report::verb())));
+    report::say_error(&hints::chain(error, None));
 }
 
 /// Tells of all files of an index or a search that cannot be read.
@@ -411,7 +414,8 @@ pub(crate) fn open_several(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Input>> {
-    let inputs = inputs::name_others(open_rereadable(files, work, rows, options)?, options);
+    let inputs = open_rereadable(files, work, rows, options)?;
+    let inputs = inputs::name_others(inputs, &options.form);
     match &inputs[..] {
         [one] => bail!("{}: is the only file; name two or more", one.name()),
         _ => Ok(inputs),
@@ -427,18 +431,19 @@ pub(crate) fn keys_alone(
     if print == Print::Record {
         return Ok(inputs);
     }
-    let records = options.records.clone();
+    let records = options.form.records.clone();
     let names = records.key().to_vec();
     if names.is_empty() {
         bail!("--print key prints fields of records; name them with --key");
     }
-    if options.missing == Missing::Keep {
+    if options.form.missing == Missing::Keep {
         bail!(
             "--missing keep keeps records without a key, and --print key has nothing to print of them; leave them out with --missing skip"
         );
     }
+    let end = records.end();
     // Each value is normalized on its own.
-    let apart = names.len() > 1 && !options.normalization.is_none();
+    let apart = names.len() > 1 && !options.form.normalization.is_none();
     let alone = match records {
         Records::Csv { delimiter, header, .. } => {
             Records::Csv { delimiter, header, key: Vec::new(), raw: false }
@@ -446,15 +451,17 @@ pub(crate) fn keys_alone(
         Records::Tsv { header, .. } => Records::Tsv { header, key: Vec::new() },
         Records::JsonLines { .. } if apart => Records::Tsv { header: false, key: Vec::new() },
         Records::Fields { .. } if apart => {
-            Records::Fields { key: (1..=names.len()).map(|number| number.to_string()).collect() }
+            let key = (1..=names.len()).map(|number| number.to_string()).collect();
+            Records::Fields { end, key }
         }
-        _ => Records::Lines,
+        _ => Records::Lines(end),
     };
     let header =
         matches!(alone, Records::Csv { header: true, .. } | Records::Tsv { header: true, .. });
-    let read = Options { normalization: Normalization::default(), ..options.clone() };
-    let separator = options.separator;
-    let row_of = |values: &[&[u8]]| row_of(values, &alone, separator);
+    let mut read = options.clone();
+    read.form.normalization = Normalization::default();
+    let room = room_left(0, &read.resources)?;
+    let row_of = |values: &[&[u8]]| row_of(values, &alone);
     let (mut keys_of, mut total, mut alike) = (Vec::new(), Report::default(), Report::default());
     for input in inputs {
         let mut rows = SpoolWriter::new(input.name(), options)?;
@@ -462,34 +469,33 @@ pub(crate) fn keys_alone(
             let fields: Vec<_> = names.iter().map(String::as_bytes).collect();
             rows.row(&row_of(&fields).map_err(anyhow::Error::msg)?)?;
         }
-        let part =
-            umbel_sets::keys(slice::from_ref(&input), room_left(0, &read)?, &read, |keys| {
-                keys.iter().enumerate().try_for_each(|(i, key)| {
-                    let values: Vec<_> = umbel_sets::values_of(key, names.len()).collect();
-                    rows.row(&row_of(&values).map_err(|why| keys.refuse(i, why))?)
-                })
-            })?;
+        let part = umbel_sets::keys(slice::from_ref(&input), room, &read, |keys| {
+            keys.iter().enumerate().try_for_each(|(i, key)| {
+                let values: Vec<_> = umbel_sets::values_of(key, names.len()).collect();
+                rows.row(&row_of(&values).map_err(|why| keys.refuse(i, why))?)
+            })
+        })?;
         alike.add(part);
-        if keys_of.is_empty() && !options.others.is_empty() {
+        if keys_of.is_empty() && !options.form.others.is_empty() {
             // The other inputs name the fields differently.
-            alike.check_keyed(&options.progress)?;
+            alike.check_keyed(&options.resources.progress)?;
             total.add(std::mem::take(&mut alike));
         }
         keys_of.push(rows.finish()?);
     }
-    alike.check_keyed(&options.progress)?;
+    alike.check_keyed(&options.resources.progress)?;
     total.add(alike);
     if total.missing + total.bad > 0 {
         report::say_skipped(&total);
     }
-    options.missing = Missing::Refuse;
-    options.others.clear();
-    options.records = alone;
+    options.form.missing = Missing::Refuse;
+    options.form.others.clear();
+    options.form.records = alone;
     Ok(keys_of)
 }
 
 /// A row of values among such records; what would not be one row of as many values is an error.
-fn row_of(values: &[&[u8]], records: &Records, separator: u8) -> Result<Vec<u8>, &'static str> {
+fn row_of(values: &[&[u8]], records: &Records) -> Result<Vec<u8>, &'static str> {
     let (column, quotes) = match records {
         Records::Csv { delimiter, .. } => (*delimiter, true),
         _ => (b'\t', false),
@@ -509,11 +515,11 @@ fn row_of(values: &[&[u8]], records: &Records, separator: u8) -> Result<Vec<u8>,
             if last && row.is_empty() {
                 row.extend_from_slice(b"\"\"");
             }
-        } else if hidden && *records != Records::Lines {
+        } else if hidden && !matches!(records, Records::Lines(_)) {
             return Err(
                 "the key is empty or ends with a carriage return, so --print key cannot print it as one row; omit --print",
             );
-        } else if value.contains(&separator) || value.contains(&column) && values.len() > 1 {
+        } else if value.contains(&records.end()) || value.contains(&column) && values.len() > 1 {
             return Err(
                 "the key has a line feed or a tab, so --print key cannot print it as one line",
             );

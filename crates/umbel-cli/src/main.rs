@@ -46,7 +46,8 @@ static MEMORY: Memory = Memory;
 fn main() -> ExitCode {
     let mut arguments: Vec<_> = umbel_io::arguments().collect();
     let first = arguments.get(1).cloned();
-    if let Some(name) = first.as_deref().and_then(OsStr::to_str).and_then(Verb::name_of) {
+    let called = first.as_deref().and_then(OsStr::to_str).and_then(Verb::name_of);
+    if let Some(name) = called {
         report::begin(name);
     }
     if let Some(page) = help::page(arguments.iter().skip(1).cloned()) {
@@ -84,7 +85,8 @@ fn main() -> ExitCode {
     let (name, arguments) = matches.subcommand().expect("it is required");
     let verb = Verb::named(name).expect("one that was defined");
     // Options may come before the verb.
-    report::begin(verb.name);
+    let called = called.unwrap_or(verb.name);
+    report::begin(called);
     let given = |name: &str| matches!(arguments.try_get_one(name), Ok(Some(true)));
     if given("json") {
         report::keep_warnings();
@@ -93,8 +95,8 @@ fn main() -> ExitCode {
         report::be_quiet();
     }
     let empty_ok = given("empty_ok");
-    let outcome =
-        verbs::run(verb, arguments).map(|outcome| if empty_ok { Outcome::Done } else { outcome });
+    let outcome = verbs::run(verb, called, arguments)
+        .map(|outcome| if empty_ok { Outcome::Done } else { outcome });
     end(outcome, Some(verb))
 }
 

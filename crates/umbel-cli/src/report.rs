@@ -287,7 +287,7 @@ impl Drop for Run {
     }
 }
 
-/// The verb that is run, which every message begins with.
+/// What every message begins with, after the program: the verb's name.
 static VERB: OnceLock<&str> = OnceLock::new();
 
 /// Notes the verb.
@@ -317,13 +317,9 @@ pub(crate) fn add_warnings(report: &mut Value) {
 /// Prints the warnings of a run that reports nothing else, as objects of their own.
 pub(crate) fn end() {
     for warning in warnings().take().into_iter().flatten() {
-        put(&format!("{}\n", json!({"type": "warning", "verb": verb(), "warning": warning})));
+        let verb = VERB.get().copied().unwrap_or_default();
+        put(&format!("{}\n", json!({"type": "warning", "verb": verb, "warning": warning})));
     }
-}
-
-/// The verb that is run.
-pub(crate) fn verb() -> &'static str {
-    VERB.get().copied().unwrap_or_default()
 }
 
 /// Prints an error, after the verb.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use umbel_foreign::parquet::declared_extent;
 use umbel_io::ReadAt;
 use umbel_numbers::nearest;
-use umbel_sets::{Options, room_left};
+use umbel_sets::{Resources, room_left};
 
 use crate::edit::{Added, Edit, Reason, Removal};
 use crate::footer::{Chunk, Column, Footer, Physical};
@@ -74,14 +74,14 @@ impl Plan {
     ///
     /// # Errors
     /// What is wrong with the file, or why it cannot be edited, with its path in front.
-    pub fn new(path: &Path, edit: &Edit, options: &Options) -> Result<Self> {
+    pub fn new(path: &Path, edit: &Edit, resources: &Resources) -> Result<Self> {
         let name = path.display().to_string();
         let (file, before) = open(path)?;
         let mut memory = 0;
         // Once for reading, and once for rewriting.
         let admit = |bytes: u64| {
             memory = 2 * bytes;
-            Ok(room_left(memory, options).map(drop)?)
+            Ok(room_left(memory, resources).map(drop)?)
         };
         let (bytes, footer) =
             report::footer(&file, before.len(), admit).with_context(|| name.clone())?;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel_io::atomic::{self, Existing};
-use umbel_sets::{Error, Options};
+use umbel_sets::{Error, Resources};
 
 use crate::edit::Edited;
 use crate::footer::Footer;
@@ -28,8 +28,8 @@ impl Plan {
     ///
     /// # Errors
     /// What is wrong with the file, with its path in front; system errors for the new one.
-    pub fn write(&self, out: &File, options: &Options) -> Result<Edited> {
-        let edited = write(self, out, options)?;
+    pub fn write(&self, out: &File, resources: &Resources) -> Result<Edited> {
+        let edited = write(self, out, resources)?;
         // Writing to a file in place changes one of these.
         let now = fs::File::metadata(&self.file).with_context(|| self.name.clone())?;
         let same = |meta: &Metadata| (meta.len(), meta.modified().ok());
@@ -44,10 +44,15 @@ impl Plan {
     ///
     /// # Errors
     /// As [`write`](Self::write).
-    pub fn write_to(&self, path: &Path, existing: Existing, options: &Options) -> Result<Edited> {
+    pub fn write_to(
+        &self,
+        path: &Path,
+        existing: Existing,
+        resources: &Resources,
+    ) -> Result<Edited> {
         let mut edited = Edited::default();
         let written = atomic::write_file(path, existing, |out| {
-            edited = self.write(out, options)?;
+            edited = self.write(out, resources)?;
             match edited.bytes_written {
                 0 => Err(Unchanged.into()),
                 _ => Ok(()),
@@ -61,8 +66,8 @@ impl Plan {
 }
 
 /// Writes the new file. If no filter changes, `bytes_written` is 0; drop what was written.
-fn write(plan: &Plan, out: &File, options: &Options) -> Result<Edited> {
-    let progress = &options.progress;
+fn write(plan: &Plan, out: &File, resources: &Resources) -> Result<Edited> {
+    let progress = &resources.progress;
     progress.expect(plan.body + plan.bytes_to_read());
     let mut removed = BTreeMap::new();
     for unit in &plan.removed {
@@ -79,8 +84,8 @@ fn write(plan: &Plan, out: &File, options: &Options) -> Result<Edited> {
     let mut at = plan.body;
     filters::each(
         plan,
-        options,
-        || copy(plan, out, options),
+        resources,
+        || copy(plan, out, resources),
         |unit, made| {
             let column = &mut edited.columns[plan.number(unit)];
             edited.bytes_read += made.bytes_read;
@@ -110,16 +115,16 @@ fn write(plan: &Plan, out: &File, options: &Options) -> Result<Edited> {
 }
 
 /// Copies what stays as it is, while threads read values.
-fn copy(plan: &Plan, out: &File, options: &Options) -> Result<()> {
+fn copy(plan: &Plan, out: &File, resources: &Resources) -> Result<()> {
     let mut done = 0;
     while done < plan.body {
-        options.progress.check()?;
+        resources.progress.check()?;
         let copied = umbel_io::copy(&plan.file, done, PIECE.min(plan.body - done), out)
             .with_context(|| format!("copying {}", plan.name))?;
         if copied == 0 {
             bail!(umbel_sets::Error::Changed { name: plan.name.clone() });
         }
-        options.progress.advance(copied);
+        resources.progress.advance(copied);
         done += copied;
     }
     // While others still read, so little is left to wait for at the end. Fails for anything but a file on disk.
@@ -177,7 +182,7 @@ mod filters {
 
     pub(super) fn each(
         plan: &Plan,
-        _: &Options,
+        _: &Resources,
         copy: impl FnOnce() -> Result<()>,
         _: impl FnMut(Unit, Made) -> Result<()>,
     ) -> Result<()> {
@@ -215,18 +220,18 @@ mod filters {
     /// Makes the filters, `threads` at a time, and hands each on in turn, after `copy`.
     pub(super) fn each(
         plan: &Plan,
-        options: &Options,
+        resources: &Resources,
         copy: impl FnOnce() -> Result<()>,
         mut each: impl FnMut(Unit, Made) -> Result<()>,
     ) -> Result<()> {
         if plan.units.is_empty() {
             return copy();
         }
-        let room = room_left(plan.memory, options)?;
-        let pool = Pool { plan, options, room, state: Mutex::default(), changed: Condvar::new() };
+        let room = room_left(plan.memory, resources)?;
+        let pool = Pool { plan, resources, room, state: Mutex::default(), changed: Condvar::new() };
         thread::scope(|scope| {
             let _end = EndPool(&pool);
-            for i in 0..options.threads.min(plan.units.len()) {
+            for i in 0..resources.threads.min(plan.units.len()) {
                 let worker = thread::Builder::new().spawn_scoped(scope, || pool.work());
                 if let (0, Err(error)) = (i, worker) {
                     bail!(umbel_io::no_thread(&error));
@@ -260,7 +265,7 @@ mod filters {
 
     struct Pool<'a> {
         plan: &'a Plan,
-        options: &'a Options,
+        resources: &'a Resources,
         room: u64,
         state: Mutex<State>,
         changed: Condvar,
@@ -350,7 +355,7 @@ mod filters {
             });
             let held = made.as_ref().map_or(0, Made::held);
             self.lock().used -= need - held;
-            self.options.progress.advance(chunk.bytes);
+            self.resources.progress.advance(chunk.bytes);
             made
         }
 
@@ -361,7 +366,7 @@ mod filters {
             let size = bytes_for(pages.most_values, self.plan.fpp);
             // While it shrinks, one and a half filters are in memory.
             let need = BESIDES + size + size / 2 + pages.memory + codec::memory(chunk.codec);
-            room_left(self.plan.memory + need, self.options)?;
+            room_left(self.plan.memory + need, self.resources)?;
             Ok((pages, size, need))
         }
 
@@ -374,7 +379,7 @@ mod filters {
             let mut filter = Parquet::new(Format::Parquet, &given)?;
             let mut any = false;
             let column = plan.column(unit.column);
-            let progress = &self.options.progress;
+            let progress = &self.resources.progress;
             values::hash_all(&plan.file, column, chunk, progress, &mut |hashes| {
                 any |= !hashes.is_empty();
                 filter.insert_hashes(hashes);

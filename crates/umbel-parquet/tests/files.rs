@@ -19,7 +19,7 @@ use parquet::schema::parser::parse_message_type;
 use umbel_foreign::{Foreign, ForeignFilter, Format, Key};
 use umbel_io::atomic::Existing;
 use umbel_parquet::{Edit, Edited, Footer, Plan, Reason, Removal};
-use umbel_sets::{Bad, Missing, Normalization, Options, Progress, Records, TempFolders};
+use umbel_sets::{Resources, TempFolders};
 
 const SCHEMA: &str = "message events {
     required int32 small;
@@ -39,20 +39,8 @@ const ROWS: u64 = 700;
 const COLUMNS: [&str; 9] =
     ["small", "large", "old", "float", "double", "text", "id", "user.host", "tags.list.element"];
 
-fn options(memory: u64, threads: usize) -> Options {
-    Options {
-        memory,
-        threads,
-        tmp: Arc::new(TempFolders::new(&[std::env::temp_dir()])),
-        separator: b'\n',
-        records: Records::default(),
-        others: Vec::new(),
-        ignored: Vec::new(),
-        normalization: Normalization::default(),
-        missing: Missing::default(),
-        bad: Bad::default(),
-        progress: Arc::new(Progress::default()),
-    }
+fn resources(memory: u64, threads: usize) -> Resources {
+    Resources::new(memory, threads, TempFolders::new(&[std::env::temp_dir()]))
 }
 
 fn to_add(columns: &[&str], always: bool) -> Edit {
@@ -65,8 +53,8 @@ fn to_remove() -> Edit {
 }
 
 fn edit(path: &Path, to: &Path, edit: &Edit) -> anyhow::Result<Edited> {
-    let options = options(256 << 20, 2);
-    Plan::new(path, edit, &options)?.write_to(to, Existing::Replace, &options)
+    let resources = resources(256 << 20, 2);
+    Plan::new(path, edit, &resources)?.write_to(to, Existing::Replace, &resources)
 }
 
 /// What looks random, and is the same in every run.
@@ -392,9 +380,9 @@ fn the_bytes_depend_on_neither_threads_nor_memory() {
     let (_dir, old, new) = folder(properties, &[ROWS, 5, 2 * ROWS, 1]);
     let mut first = None;
     for (memory, threads) in [(256 << 20, 1), (256 << 20, 3), (16 << 20, 1), (20 << 20, 8)] {
-        let options = options(memory, threads);
-        let plan = Plan::new(&old, &to_add(&COLUMNS, true), &options).unwrap();
-        plan.write_to(&new, Existing::Replace, &options).unwrap();
+        let resources = resources(memory, threads);
+        let plan = Plan::new(&old, &to_add(&COLUMNS, true), &resources).unwrap();
+        plan.write_to(&new, Existing::Replace, &resources).unwrap();
         let bytes = fs::read(&new).unwrap();
         assert!(*first.get_or_insert(bytes.clone()) == bytes, "{memory} {threads}");
     }
@@ -826,9 +814,9 @@ fn the_copy_is_right_while_others_read() {
     let properties =
         WriterProperties::builder().set_dictionary_enabled(false).set_data_page_row_count_limit(50);
     let (_dir, old, new) = folder(properties.build(), &[5000; 6]);
-    let options = options(256 << 20, 6);
-    let plan = Plan::new(&old, &to_add(&COLUMNS, true), &options).unwrap();
-    plan.write_to(&new, Existing::Replace, &options).unwrap();
+    let resources = resources(256 << 20, 6);
+    let plan = Plan::new(&old, &to_add(&COLUMNS, true), &resources).unwrap();
+    plan.write_to(&new, Existing::Replace, &resources).unwrap();
     let (before, after) = (fs::read(&old).unwrap(), fs::read(&new).unwrap());
     let body = plan.body as usize;
     assert!(body > 1 << 20 && before[..body] == after[..body]);

@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 use umbel_sets::inputs::{NamedInput, Rows};
-use umbel_sets::{Options, Records};
+use umbel_sets::{Form, Records};
 
 use crate::arrays::Visit;
 use crate::calls::{self, Values};
@@ -103,12 +103,12 @@ impl<'py> Feeds<'py> {
     /// columns, returns whether the inputs now have a header: columns alone do not.
     pub(crate) fn headers(
         &mut self,
-        options: &Options,
+        form: &Form,
         delimiters: &[u8],
         inputs: usize,
         rows: Rows,
     ) -> PyResult<Option<bool>> {
-        let (key, delimiter) = match &options.records {
+        let (key, delimiter) = match &form.records {
             Records::Csv { header: true, key, delimiter, .. } => (key, *delimiter),
             Records::Tsv { header: true, key } => (key, b'\t'),
             _ => return Ok(None),
@@ -116,8 +116,8 @@ impl<'py> Feeds<'py> {
         let (mut columns, mut found) = (Vec::new(), 0);
         for feed in &mut self.feeds {
             let Feed::Lines { lines, number, header, .. } = feed else { continue };
-            let others = *number > 0 && !options.others.is_empty();
-            let key = if others { &options.others } else { key }.clone();
+            let others = *number > 0 && !form.others.is_empty();
+            let key = if others { &form.others } else { key }.clone();
             let is_column = lines.is_column()?;
             found += usize::from(is_column);
             if is_column && (*number == 0 || rows == Rows::OfAll || key.is_empty()) {

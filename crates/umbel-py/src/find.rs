@@ -8,11 +8,11 @@ use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
 use umbel_find::{Built, Found, Matching, Search, Sink, Wanted};
 use umbel_io::atomic::Existing;
-use umbel_sets::{Bad, Missing, Normalization};
+use umbel_sets::{Form, Options};
 
 use crate::feeds::Feeds;
-use crate::jobs::{delimiters, normalization, of_job, of_records, options, wait};
-use crate::values::{FilePath, choice};
+use crate::jobs::{delimiters, form, of_job, resources, wait};
+use crate::values::FilePath;
 
 /// A line: its file, its number, its text and the numbers of the texts found in it.
 type Line = (PathBuf, u64, Vec<u8>, Vec<usize>);
@@ -50,22 +50,10 @@ pub(crate) fn index(
 ) -> PyResult<Made> {
     let (target, each) = (target.0, |path: FilePath| path.0);
     let paths = paths.map(|paths| paths.into_iter().map(each).collect::<Vec<_>>());
-    let mut options = options(memory, threads, None)?;
-    options.separator = if null { 0 } else { b'\n' };
-    options.records = of_records(records, key, &delimiters(&delimiter)?, header)?;
-    let others = Normalization { crlf, trim, ignore_case, ..Normalization::default() };
-    options.normalization = normalization(&normalize, others)?;
-    options.missing = match missing {
-        "error" => Missing::Refuse,
-        "skip" => Missing::Skip,
-        other => return Err(choice("missing", "error or skip", other)),
-    };
-    options.bad = match bad {
-        "error" => Bad::Refuse,
-        "skip" => Bad::Skip,
-        other => return Err(choice("bad", "error or skip", other)),
-    };
-    let told = Arc::clone(&options.progress);
+    let (alike, delimiters) = ([ignore_case, trim, crlf], delimiters(&delimiter)?);
+    let form = form(records, key, &delimiters, header, null, alike, &normalize, missing, bad)?;
+    let options = Options { resources: resources(memory, threads, None)?, form };
+    let told = Arc::clone(&options.resources.progress);
     if paths.is_some() && target.exists() && !umbel_find::is_index(&target) {
         return Err(PyValueError::new_err(format!(
             "{}: exists and is no index; name another file",
@@ -74,7 +62,7 @@ pub(crate) fn index(
     }
     let built = wait(py, told, None, Feeds::default(), move || match paths {
         Some(paths) => umbel_find::build(&target, Existing::Replace, &paths, &options),
-        None => umbel_find::update(&target, &options),
+        None => umbel_find::update(&target, &options.resources),
     })?;
     let Built { files, read, gone, blocks, text, text_read, keys, bytes, unreadable, .. } =
         built.map_err(of_job)?;
@@ -96,8 +84,9 @@ pub(crate) fn find(
     if texts.is_empty() || texts.iter().any(Vec::is_empty) {
         return Err(PyValueError::new_err("texts: an empty text is in every line; name a text"));
     }
-    let (place, options) = (place.0, options(memory, threads, None)?);
-    let told = Arc::clone(&options.progress);
+    let resources = resources(memory, threads, None)?;
+    let (place, options) = (place.0, Options { resources, form: Form::default() });
+    let told = Arc::clone(&options.resources.progress);
     let lines = Arc::new(Lines::default());
     let (sink, from) = (Arc::clone(&lines), place.clone());
     let search = wait(py, told, None, Feeds::default(), move || {

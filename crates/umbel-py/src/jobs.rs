@@ -13,15 +13,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyIsADirectoryError, PyMemoryError, PyOSError, PyValueError};
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::{PyIsADirectoryError, PyMemoryError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use umbel_io::atomic::{self, Existing};
 use umbel_io::{compression, no_thread};
 use umbel_sets::changes::{self, Files};
 use umbel_sets::inputs::{self, NamedInput, Room, Rows};
 use umbel_sets::{
-    Bad, Diff, Distinct, Error, Input, Join, Keep, Missing, Normalization, Options, Partners,
-    Progress, Records, SetOperation, TempFolders, Top, Unpaired,
+    Bad, Diff, Distinct, Error, Form, Input, Join, Keep, Missing, Normalization, Options, Partners,
+    Progress, Records, Resources, SetOperation, TempFolders, Top, Unpaired,
 };
 
 use crate::calls;
@@ -74,93 +76,55 @@ impl Report {
     }
 }
 
-/// The files of a `diff` that writes what was added, removed and kept to a file each.
-#[derive(Default)]
-struct Separate {
-    added: Option<PathBuf>,
-    removed: Option<PathBuf>,
-    kept: Option<PathBuf>,
+/// The operation on inputs, which writes its result.
+type Job =
+    dyn Fn(&[Input], &Options, &mut (dyn Write + Send)) -> Result<umbel_sets::Report, Error> + Send;
+
+/// An option that a verb has of its own.
+fn option<'py, T: FromPyObjectOwned<'py>>(own: &Bound<'py, PyDict>, name: &str) -> PyResult<T> {
+    let (py, value) = (own.py(), own.as_any().get_item(name)?);
+    value.extract::<T>().map_err(|error| {
+        let error: PyErr = error.into();
+        match error.is_instance_of::<PyTypeError>(py) {
+            true => PyTypeError::new_err(format!("argument '{name}': {}", error.value(py))),
+            false => error,
+        }
+    })
 }
 
-impl Separate {
-    fn files(&self) -> Files<'_> {
-        Files {
-            added: self.added.as_deref(),
-            removed: self.removed.as_deref(),
-            kept: self.kept.as_deref(),
+fn fpp(own: &Bound<'_, PyDict>) -> PyResult<Option<f64>> {
+    match option(own, "fpp")? {
+        Some(fpp) if !(fpp > 0.0 && fpp < 1.0) => {
+            Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"))
         }
+        fpp => Ok(fpp),
     }
 }
 
-/// The operation on the inputs.
-enum Job {
-    Common { at_least: Option<usize>, all: bool, fpp: Option<f64> },
-    Except { all: bool, fpp: Option<f64> },
-    Dedup { distinct: Distinct, fpp: Option<f64> },
-    Diff(Separate),
-    Join { unpaired: Unpaired, partners: Partners, prefix: Option<String> },
-}
-
-impl Job {
-    fn run(
-        &self,
-        inputs: &[Input],
-        options: &Options,
-        out: &mut (dyn Write + Send),
-    ) -> Result<umbel_sets::Report, Error> {
-        match *self {
-            Self::Common { at_least, all, fpp } => {
-                let at_least = at_least.unwrap_or(inputs.len());
-                let job = SetOperation::common(inputs, at_least, options)?.with_error(fpp);
-                if all { job.every().run(out) } else { job.run(out) }
-            }
-            Self::Except { all, fpp } => {
-                let job = SetOperation::except(inputs, options)?.with_error(fpp);
-                if all { job.every().run(out) } else { job.run(out) }
-            }
-            Self::Dedup { distinct, fpp } => {
-                SetOperation::distinct(inputs, distinct, options)?.with_error(fpp).run(out)
-            }
-            Self::Join { unpaired, partners, ref prefix } => {
-                let job = Join::new(inputs, options)?
-                    .with_unpaired(unpaired)
-                    .with_partners(partners)
-                    .with_prefix(prefix.as_deref());
-                job.run(&job.plan()?, out)
-            }
-            Self::Diff(_) => changes::write(
-                &Diff::new(inputs, options)?,
-                changes::Marks::New,
-                options.separator,
-                out,
-            ),
+fn at_least_1(own: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<u64>> {
+    match option(own, name)? {
+        Some(0) => {
+            let text = format!("{name}: expected a whole number of at least 1, found 0");
+            Err(PyValueError::new_err(text))
         }
-    }
-
-    /// Whether rows of all inputs are in the result.
-    fn rows(&self) -> Rows {
-        match self {
-            Self::Common { at_least: None, .. } | Self::Except { .. } | Self::Join { .. } => {
-                Rows::OfOne
-            }
-            _ => Rows::OfAll,
-        }
+        number => Ok(number),
     }
 }
 
-/// Runs a job of the command line; the functions around it have the documentation.
+/// Runs a job of the command line, with all options that its verb has of its own; the functions around it have the documentation.
 #[pyfunction]
 #[pyo3(name = "_job", signature = (
-    verb, inputs, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=Vec::new(), header=true,
-    others=Vec::new(), null=false, recursive=false, all=false, repeated=false, at_least=None, fpp=None, keep="first", count=false, top=None, by_count=false, ignore_case=false,
-    trim=false, crlf=false, normalize=Vec::new(), missing="error", bad="error", progress=None, added=None, removed=None, kept=None,
-    ignored=Vec::new(), how="inner", first=false, unique=false, prefix=None, given=Vec::new()
+    verb, inputs, own, given, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=Vec::new(),
+    header=true, others=Vec::new(), null=false, recursive=false, ignore_case=false, trim=false, crlf=false, normalize=Vec::new(),
+    missing="error", bad="error", progress=None, added=None, removed=None, kept=None, ignored=Vec::new()
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn job<'py>(
     py: Python<'py>,
     verb: &str,
     inputs: Vec<Bound<'py, PyAny>>,
+    own: &Bound<'py, PyDict>,
+    given: Vec<String>,
     out: Option<FilePath>,
     memory: Option<Bound<'py, PyAny>>,
     threads: Option<NonZeroUsize>,
@@ -172,14 +136,6 @@ pub(crate) fn job<'py>(
     others: Vec<String>,
     null: bool,
     recursive: bool,
-    all: bool,
-    repeated: bool,
-    at_least: Option<usize>,
-    fpp: Option<f64>,
-    keep: &str,
-    count: bool,
-    top: Option<u64>,
-    by_count: bool,
     ignore_case: bool,
     trim: bool,
     crlf: bool,
@@ -191,11 +147,6 @@ pub(crate) fn job<'py>(
     removed: Option<FilePath>,
     kept: Option<FilePath>,
     ignored: Vec<String>,
-    how: &str,
-    first: bool,
-    unique: bool,
-    prefix: Option<String>,
-    given: Vec<String>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let path = |path: Option<FilePath>| path.map(|path| path.0);
     let (out, tmp) = (path(out), path(tmp));
@@ -204,32 +155,13 @@ pub(crate) fn job<'py>(
     if !ignored.is_empty() && !matches!(records, Some("csv" | "tsv")) {
         return Err(PyValueError::new_err("ignore_columns goes with records=\"csv\" or \"tsv\""));
     }
-    let separator = if null { 0 } else { b'\n' };
+    let alike = [ignore_case, trim, crlf];
+    let form = form(records, key, &delimiters, header, null, alike, &normalize, missing, bad)?;
     let mut options = Options {
-        separator,
-        records: of_records(records, key, &delimiters, header)?,
-        others,
-        ignored,
-        normalization: normalization(
-            &normalize,
-            Normalization { crlf, trim, ignore_case, ..Normalization::default() },
-        )?,
-        missing: match missing {
-            "error" => Missing::Refuse,
-            "skip" => Missing::Skip,
-            "keep" => Missing::Keep,
-            other => return Err(choice("missing", "error, skip or keep", other)),
-        },
-        bad: match bad {
-            "error" => Bad::Refuse,
-            "skip" => Bad::Skip,
-            other => return Err(choice("bad", "error or skip", other)),
-        },
-        ..options(memory, threads, tmp)?
+        resources: resources(memory, threads, tmp)?,
+        form: Form { others, ignored, ..form },
     };
-    if fpp.is_some_and(|fpp| !(fpp > 0.0 && fpp < 1.0)) {
-        return Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"));
-    }
+    let separator = options.form.records.end();
     for option in &given {
         let excluded = umbel_sets::excludes(verb, option);
         if let Some(other) = given.iter().find(|other| excluded.contains(&other.as_str())) {
@@ -237,49 +169,73 @@ pub(crate) fn job<'py>(
             return Err(PyValueError::new_err(text));
         }
     }
-    let job = match verb {
-        "common" => Job::Common { at_least, all, fpp },
-        "except" => Job::Except { all, fpp },
-        "diff" => Job::Diff(Separate { added, removed, kept }),
-        "join" => Job::Join {
-            unpaired: match how {
+    // Which inputs have rows in the result.
+    let mut rows = Rows::OfAll;
+    let job: Box<Job> = match verb {
+        "common" => {
+            let (all, fpp) = (option(own, "all")?, fpp(own)?);
+            let at_least: Option<usize> = option(own, "at_least")?;
+            rows = if at_least.is_some() { Rows::OfAll } else { Rows::OfOne };
+            Box::new(move |inputs, options, out| {
+                let at_least = at_least.unwrap_or(inputs.len());
+                SetOperation::common(inputs, at_least, options)?.with_error(fpp).every(all).run(out)
+            })
+        }
+        "except" => {
+            let (all, fpp) = (option(own, "all")?, fpp(own)?);
+            rows = Rows::OfOne;
+            Box::new(move |inputs, options, out| {
+                SetOperation::except(inputs, options)?.with_error(fpp).every(all).run(out)
+            })
+        }
+        "diff" => Box::new(|inputs, options, out| {
+            changes::write(&Diff::new(inputs, options)?, changes::Marks::New, out)
+        }),
+        "join" => {
+            let unpaired = match &option::<String>(own, "how")?[..] {
                 "inner" => Unpaired::None,
                 "left" => Unpaired::Left,
                 "full" => Unpaired::Both,
                 other => return Err(choice("how", "inner, left or full", other)),
-            },
-            partners: match (first, unique) {
-                (false, false) => Partners::All,
-                (true, false) => Partners::First,
-                (false, true) => Partners::Unique,
-                (true, true) => unreachable!("they exclude each other"),
-            },
-            prefix,
-        },
-        _ => Job::Dedup {
-            distinct: Distinct {
-                at_least: at_least.unwrap_or(if repeated { 2 } else { 1 }) as u64,
-                keep: match keep {
+            };
+            let partners = match (option(own, "first")?, option(own, "unique")?) {
+                (true, _) => Partners::First,
+                (_, true) => Partners::Unique,
+                _ => Partners::All,
+            };
+            let prefix: Option<String> = option(own, "prefix")?;
+            rows = Rows::OfOne;
+            Box::new(move |inputs, options, out| {
+                let job = Join::new(inputs, options)?
+                    .with_unpaired(unpaired)
+                    .with_partners(partners)
+                    .with_prefix(prefix.as_deref());
+                job.run(&job.plan()?, out)
+            })
+        }
+        _ => {
+            let fpp = fpp(own)?;
+            let least = if option(own, "repeated")? { 2 } else { 1 };
+            let distinct = Distinct {
+                at_least: at_least_1(own, "at_least")?.unwrap_or(least),
+                keep: match &option::<String>(own, "keep")?[..] {
                     "first" => Keep::First,
                     "last" => Keep::Last,
                     other => return Err(choice("keep", "first or last", other)),
                 },
-                counted: count,
-                ranked: top.map(Top).or(by_count.then_some(Top::ALL)),
-            },
-            fpp,
-        },
+                counted: option(own, "count")?,
+                ranked: match at_least_1(own, "top")? {
+                    Some(most) => Some(Top(most)),
+                    None => option::<bool>(own, "by_count")?.then_some(Top::ALL),
+                },
+            };
+            Box::new(move |inputs, options, out| {
+                SetOperation::distinct(inputs, distinct, options)?.with_error(fpp).run(out)
+            })
+        }
     };
-    let least = match job {
-        Job::Dedup { distinct, .. } => [("at_least", Some(distinct.at_least)), ("top", top)],
-        _ => [("at_least", None), ("top", None)],
-    };
-    if let Some((name, _)) = least.into_iter().find(|(_, number)| *number == Some(0)) {
-        let text = format!("{name}: expected a whole number of at least 1, found 0");
-        return Err(PyValueError::new_err(text));
-    }
     let mut feeds = Feeds::default();
-    let (mut sources, mut room) = (Vec::new(), Room::of_inputs(options.memory));
+    let (mut sources, mut room) = (Vec::new(), Room::of_inputs(options.resources.memory));
     for (i, input) in inputs.iter().enumerate() {
         match feeds.input(input, i, separator)? {
             NamedInput::Path(path) if recursive => {
@@ -292,22 +248,25 @@ pub(crate) fn job<'py>(
             input => sources.push(input),
         }
     }
-    if matches!(job, Job::Diff(_) | Job::Join { .. }) && sources.len() != 2 {
+    if matches!(verb, "diff" | "join") && sources.len() != 2 {
         return Err(PyValueError::new_err(format!(
             "found {} inputs; {verb} takes two",
             sources.len()
         )));
     }
-    if let Some(has) = feeds.headers(&options, &delimiters, sources.len(), job.rows())?
-        && let Records::Csv { header, .. } | Records::Tsv { header, .. } = &mut options.records
+    if let Some(has) = feeds.headers(&options.form, &delimiters, sources.len(), rows)?
+        && let Records::Csv { header, .. } | Records::Tsv { header, .. } = &mut options.form.records
     {
         *header = has;
     }
-    let told = Arc::clone(&options.progress);
-    let in_quotes = matches!(options.records, Records::Csv { .. });
+    let told = Arc::clone(&options.resources.progress);
+    let in_quotes = matches!(options.form.records, Records::Csv { .. });
     let start = Instant::now();
-    let outcome =
-        wait(py, told, progress, feeds, move || work(sources, &delimiters, &job, &options, out))?;
+    let outcome = wait(py, told, progress, feeds, move || {
+        let (added, removed, kept) = (added.as_deref(), removed.as_deref(), kept.as_deref());
+        let files = Files { added, removed, kept };
+        work(sources, &delimiters, rows, files, &*job, &options, out)
+    })?;
     let seconds = start.elapsed().as_secs_f64();
     let (report, file) = outcome.map_err(of_job)?;
     let told = reported(py, "Report", Report::of(&report, seconds))?;
@@ -320,28 +279,18 @@ pub(crate) fn job<'py>(
     }
 }
 
-/// The options of a job on lines: 1 GiB and all processors unless others are given.
-pub(crate) fn options(
+/// What a job has of the machine: 1 GiB and all processors unless others are given.
+pub(crate) fn resources(
     memory: Option<Bound<'_, PyAny>>,
     threads: Option<NonZeroUsize>,
     tmp: Option<PathBuf>,
-) -> PyResult<Options> {
+) -> PyResult<Resources> {
     let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    Ok(Options {
-        memory,
-        threads: threads
-            .map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get),
-        tmp: Arc::new(TempFolders::new(&[tmp.unwrap_or_else(umbel_io::temporary_folder)])),
-        separator: b'\n',
-        records: Records::Lines,
-        others: Vec::new(),
-        ignored: Vec::new(),
-        normalization: Normalization::default(),
-        missing: Missing::Refuse,
-        bad: Bad::Refuse,
-        progress: Arc::new(Progress::default()),
-    })
+    let threads =
+        threads.map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get);
+    let tmp = TempFolders::new(&[tmp.unwrap_or_else(umbel_io::temporary_folder)]);
+    Ok(Resources::new(memory, threads, tmp))
 }
 
 /// Runs `work` on another thread, and waits for it. Meanwhile it reads the inputs from Python; their errors, and
@@ -397,6 +346,8 @@ type Outcome = anyhow::Result<(umbel_sets::Report, Option<File>)>;
 fn work(
     named: Vec<NamedInput>,
     delimiters: &[u8],
+    rows: Rows,
+    files: Files<'_>,
     job: &Job,
     options: &Options,
     out: Option<PathBuf>,
@@ -405,46 +356,26 @@ fn work(
         atomic::check_target(out, Existing::Replace)?;
         compression::check_result_name(out)?;
     }
-    if let Job::Diff(separate) = job {
-        separate.files().check()?;
-    }
+    files.check()?;
     let inputs = inputs::rereadable(inputs::open(named, None, delimiters)?, options)?;
-    let inputs = umbel_sets::align(inputs, None, job.rows() == Rows::OfAll, options)?;
-    let inputs = inputs::name_others(inputs, options);
-    if let Job::Diff(separate) = job
-        && !separate.files().is_empty()
-    {
-        let report = separate.files().write(&Diff::new(&inputs, options)?, options.separator)?;
-        return Ok((report, None));
+    let inputs = umbel_sets::align(inputs, None, rows == Rows::OfAll, options)?;
+    let inputs = inputs::name_others(inputs, &options.form);
+    if !files.is_empty() {
+        return Ok((files.write(&Diff::new(&inputs, options)?)?, None));
     }
     match out {
         Some(out) => {
-            let report = atomic::replace(&out, |file| Ok(job.run(&inputs, options, file)?))?;
+            let report = atomic::replace(&out, |file| Ok(job(&inputs, options, file)?))?;
             Ok((report, None))
         }
         None => {
-            let folder = options.tmp.folders().next().expect("there is one");
+            let folder = options.resources.tmp.folders().next().expect("there is one");
             let mut file =
                 tempfile::tempfile_in(folder).with_context(|| folder.display().to_string())?;
-            let report = job.run(&inputs, options, &mut file)?;
+            let report = job(&inputs, options, &mut file)?;
             Ok((report, Some(file)))
         }
     }
-}
-
-/// Adds normal forms, by their names.
-pub(crate) fn normalization(forms: &[String], others: Normalization) -> PyResult<Normalization> {
-    let mut normalization = others;
-    for form in forms {
-        *match &form[..] {
-            "url" => &mut normalization.url,
-            "email" => &mut normalization.email,
-            "number" => &mut normalization.number,
-            "nfc" => &mut normalization.nfc,
-            other => return Err(choice("normalize", "url, email, number or nfc", other)),
-        } = true;
-    }
-    Ok(normalization)
 }
 
 /// Delimiters of columns: one for all inputs, or one for each.
@@ -456,20 +387,31 @@ pub(crate) fn delimiters(given: &[String]) -> PyResult<Vec<u8>> {
     given.iter().map(delimiter).collect()
 }
 
-pub(crate) fn of_records(
+/// What the rows of a job are, with differences that are ignored: in case, in blanks at both ends, and a carriage return.
+#[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+pub(crate) fn form(
     records: Option<&str>,
     key: Vec<String>,
     delimiters: &[u8],
     header: bool,
-) -> PyResult<Records> {
+    null: bool,
+    [ignore_case, trim, crlf]: [bool; 3],
+    normalize: &[String],
+    missing: &str,
+    bad: &str,
+) -> PyResult<Form> {
     if !delimiters.is_empty() && records != Some("csv") {
         return Err(PyValueError::new_err("delimiter goes with records=\"csv\""));
     }
     if !header && !matches!(records, Some("csv" | "tsv")) {
         return Err(PyValueError::new_err("header=False goes with records=\"csv\" or \"tsv\""));
     }
-    Ok(match records {
-        None if key.is_empty() => Records::Lines,
+    if null && !matches!(records, None | Some("fields")) {
+        return Err(PyValueError::new_err("null=True goes with lines, or records=\"fields\""));
+    }
+    let end = if null { 0 } else { b'\n' };
+    let records = match records {
+        None if key.is_empty() => Records::Lines(end),
         None => {
             return Err(PyValueError::new_err(
                 "key names a field of a record: say what a record is with records=\"csv\", \"tsv\", \"jsonl\" or \"fields\"",
@@ -481,9 +423,31 @@ pub(crate) fn of_records(
         }
         Some("tsv") => Records::Tsv { header, key },
         Some("jsonl") => Records::JsonLines { key },
-        Some("fields") => Records::Fields { key },
+        Some("fields") => Records::Fields { end, key },
         Some(other) => return Err(choice("records", "csv, tsv, jsonl or fields", other)),
-    })
+    };
+    let mut normalization = Normalization { crlf, trim, ignore_case, ..Normalization::default() };
+    for form in normalize {
+        *match &form[..] {
+            "url" => &mut normalization.url,
+            "email" => &mut normalization.email,
+            "number" => &mut normalization.number,
+            "nfc" => &mut normalization.nfc,
+            other => return Err(choice("normalize", "url, email, number or nfc", other)),
+        } = true;
+    }
+    let missing = match missing {
+        "error" => Missing::Refuse,
+        "skip" => Missing::Skip,
+        "keep" => Missing::Keep,
+        other => return Err(choice("missing", "error, skip or keep", other)),
+    };
+    let bad = match bad {
+        "error" => Bad::Refuse,
+        "skip" => Bad::Skip,
+        other => return Err(choice("bad", "error or skip", other)),
+    };
+    Ok(Form { normalization, missing, bad, ..records.into() })
 }
 
 /// The exception of a job that failed.

@@ -9,7 +9,7 @@ use umbel_io::atomic::Existing;
 use umbel_parquet::{Edit, Edited, Plan, Removal};
 
 use crate::feeds::Feeds;
-use crate::jobs::{of_job, options, wait};
+use crate::jobs::{of_job, resources, wait};
 use crate::values::FilePath;
 
 /// A filter: its row group, bytes, keys and rate.
@@ -37,13 +37,13 @@ pub(crate) fn parquet(
     if !(fpp > 0.0 && fpp < 1.0) {
         return Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"));
     }
-    let options = options(memory, threads, None)?;
+    let resources = resources(memory, threads, None)?;
     let edit = Edit { add, remove: remove.map_or(Removal::All, Removal::Of), fpp, always };
-    let told = Arc::clone(&options.progress);
+    let told = Arc::clone(&resources.progress);
     let edited = wait(py, told, None, Feeds::default(), move || {
         let path = path.0;
-        let plan = Plan::new(&path, &edit, &options)?;
-        plan.write_to(out.as_ref().map_or(&*path, |out| &out.0), Existing::Replace, &options)
+        let plan = Plan::new(&path, &edit, &resources)?;
+        plan.write_to(out.as_ref().map_or(&*path, |out| &out.0), Existing::Replace, &resources)
     })?;
     Ok(answer(edited.map_err(of_job)?))
 }

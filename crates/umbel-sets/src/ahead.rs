@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
 use std::thread;
 
 use crate::temporary::TempFile;
-use crate::{Error, Options};
+use crate::{Error, Resources};
 
 /// Bytes read at a time: as many as a pipe holds.
 const PIECE: usize = 64 << 10;
@@ -17,9 +17,9 @@ const PIECE: usize = 64 << 10;
 /// thread can be started, returns `source`. Later errors, of the file or of `source`, come when a reader reaches them.
 pub(crate) fn read_ahead(
     source: Box<dyn Read + Send>,
-    options: &Options,
+    resources: &Resources,
 ) -> Result<Box<dyn Read + Send>, Error> {
-    let (file, state, changed) = (options.tmp.file()?, Mutex::default(), Condvar::new());
+    let (file, state, changed) = (resources.tmp.file()?, Mutex::default(), Condvar::new());
     let shared = Arc::new(Shared { file, state, changed });
     let copy = Arc::clone(&shared);
     let (to_thread, handed) = mpsc::channel();
@@ -123,7 +123,7 @@ mod tests {
     fn what_is_written_is_read_meanwhile_and_after() {
         let (_dir, options) = workplace(b'\n');
         let (from, mut to) = io::pipe().unwrap();
-        let mut ahead = read_ahead(Box::new(from), &options).unwrap();
+        let mut ahead = read_ahead(Box::new(from), &options.resources).unwrap();
         let mut some = [0; 3];
         to.write_all(b"abc").unwrap();
         ahead.read_exact(&mut some).unwrap();
@@ -150,7 +150,8 @@ mod tests {
             }
         }
         let dir = tempfile::tempdir().unwrap();
-        let mut ahead = read_ahead(Box::new(Fails(b"abc")), &options(dir.path(), b'\n')).unwrap();
+        let mut ahead =
+            read_ahead(Box::new(Fails(b"abc")), &options(dir.path(), b'\n').resources).unwrap();
         let mut some = Vec::new();
         assert_eq!(ahead.read_to_end(&mut some).unwrap_err().to_string(), "it fails");
         assert_eq!(some, b"abc");

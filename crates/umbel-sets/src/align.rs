@@ -15,7 +15,7 @@ use crate::records::{
 };
 use crate::report::Progress;
 use crate::scan::skip_line;
-use crate::{Error, Options};
+use crate::{Error, Form, Options};
 
 /// A record may use one part in this many of the memory: it is held twice, in vectors that grow by doubling.
 const SHARE: u64 = 8;
@@ -27,7 +27,7 @@ const COLUMN: u64 = 96;
 ///
 /// If `rows` of all inputs are written under one header, or whole rows are compared, an input whose header has the same
 /// names in another order is copied to a temporary file, in the order of the first or of the header `under`. CSV is
-/// copied without unreadable records if these are [left out](Bad::Skip), and with the delimiter of [`Options::records`]
+/// copied without unreadable records if these are [left out](Bad::Skip), and with the delimiter of [`Form::records`]
 /// if its own [differs](Input::delimiter). All other inputs are returned unchanged.
 ///
 /// # Errors
@@ -39,12 +39,12 @@ pub fn align(
     options: &Options,
 ) -> Result<Vec<Input>, Error> {
     let several = inputs.len() > 1 || under.is_some();
-    let together = several && compares_headers(rows, options);
-    let copied = |input: &Input| rewrites(input.delimiter(), options);
+    let together = several && compares_headers(rows, &options.form);
+    let copied = |input: &Input| rewrites(input.delimiter(), &options.form);
     if !together && !inputs.iter().any(copied) {
         return Ok(inputs);
     }
-    let (mut first, mut spool) = (under.cloned(), Spool::new(options));
+    let (mut first, mut spool) = (under.cloned(), Spool::new(&options.resources));
     let mut aligned = Vec::new();
     for input in inputs {
         let reader = input.open()?;
@@ -85,7 +85,7 @@ impl Header {
     /// # Errors
     /// Read errors.
     pub fn of(input: &Input, options: &Options) -> Result<Option<Self>, Error> {
-        if !has_names(options) {
+        if !has_names(&options.form) {
             return Ok(None);
         }
         let reader = input.open()?;
@@ -94,8 +94,8 @@ impl Header {
 
     /// Refuses rows of the input `name` if its header differs from this one, also in order: rows are written as they
     /// come.
-    pub(crate) fn check(&self, name: &str, row: &[u8], options: &Options) -> Result<(), Error> {
-        let format = Format::new(options)?;
+    pub(crate) fn check(&self, name: &str, row: &[u8], form: &Form) -> Result<(), Error> {
+        let format = Format::new(form)?;
         let names = |row| Names::of(row, &format, usize::MAX).unwrap_or_default().0;
         let (wanted, found) = (names(&self.row), names(row));
         if wanted == found { Ok(()) } else { Err(self.other(name, &wanted, &found)) }
@@ -149,19 +149,19 @@ impl Names {
 
 /// Whether inputs must have headers with the same names: if `rows` of all of them are written, or whole rows
 /// are compared.
-pub(crate) fn compares_headers(rows: bool, options: &Options) -> bool {
-    has_names(options) && (rows || options.records.key().is_empty())
+pub(crate) fn compares_headers(rows: bool, form: &Form) -> bool {
+    has_names(form) && (rows || form.records.key().is_empty())
 }
 
-fn has_names(options: &Options) -> bool {
-    matches!(options.records, Records::Csv { header: true, .. } | Records::Tsv { header: true, .. })
+fn has_names(form: &Form) -> bool {
+    matches!(form.records, Records::Csv { header: true, .. } | Records::Tsv { header: true, .. })
 }
 
 /// Returns whether an input with this delimiter of its own must be copied: to drop unreadable rows of CSV, or to
-/// write the delimiter of [`Options::records`].
-pub fn rewrites(delimiter: Option<u8>, options: &Options) -> bool {
-    let Records::Csv { delimiter: wanted, .. } = options.records else { return false };
-    options.bad == Bad::Skip || delimiter.is_some_and(|delimiter| delimiter != wanted)
+/// write the delimiter of [`Form::records`].
+pub fn rewrites(delimiter: Option<u8>, form: &Form) -> bool {
+    let Records::Csv { delimiter: wanted, .. } = form.records else { return false };
+    form.bad == Bad::Skip || delimiter.is_some_and(|delimiter| delimiter != wanted)
 }
 
 /// The column of each `wanted` name among the `found` ones, if both have the same names.
@@ -246,7 +246,7 @@ impl<R: Read> Rewritten<R> {
         delimiter: Option<u8>,
         options: &Options,
     ) -> Result<Self, Error> {
-        let format = Format::new(options)?;
+        let format = Format::new(&options.form)?;
         let from = match (format.kind, delimiter) {
             (Kind::Csv(_), Some(delimiter)) => Kind::csv(delimiter)?,
             (kind, _) => kind,
@@ -257,7 +257,7 @@ impl<R: Read> Rewritten<R> {
             name: name.to_owned(),
             passed: LineCounter::new(format.kind.end()),
             format,
-            progress: Arc::clone(&options.progress),
+            progress: Arc::clone(&options.resources.progress),
             order: Vec::new(),
             values: Vec::new(),
             buffer: Vec::new(),
@@ -266,8 +266,8 @@ impl<R: Read> Rewritten<R> {
             ended: false,
             started: false,
             headed: false,
-            most_columns: (options.memory / COLUMN) as usize,
-            most: (options.memory / SHARE).clamp(1 << 16, u64::from(u32::MAX)) as usize,
+            most_columns: (options.resources.memory / COLUMN) as usize,
+            most: (options.resources.memory / SHARE).clamp(1 << 16, u64::from(u32::MAX)) as usize,
             out: Vec::new(),
             given: 0,
         })
@@ -537,11 +537,11 @@ impl<R: Read> Read for Rewritten<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Drip, input, long, options};
+    use crate::testing::{Drip, input, long, options_of};
 
     fn csv(dir: &std::path::Path) -> Options {
         let records = Records::Csv { delimiter: b',', header: true, key: Vec::new(), raw: false };
-        Options { records, ..options(dir, b'\n') }
+        options_of(dir, records)
     }
 
     #[test]
@@ -566,7 +566,8 @@ mod tests {
     #[test]
     fn a_record_that_is_left_out_ends_where_its_line_does() {
         let dir = tempfile::tempdir().unwrap();
-        let options = Options { bad: Bad::Skip, memory: 16 << 20, ..csv(dir.path()) };
+        let mut options = csv(dir.path());
+        (options.form.bad, options.resources.memory) = (Bad::Skip, 16 << 20);
         for width in [0, 70_000, 3 << 20] {
             let tail = "x,".repeat(width / 2);
             let bad = [format!("7,5\" tall,{tail}8"), format!("\"7\"z,{tail}9")].join("\n");

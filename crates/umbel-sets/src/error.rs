@@ -294,11 +294,6 @@ pub enum Error {
         /// The fields named for other inputs.
         others: usize,
     },
-    /// Only lines, and lines of fields, may end with NUL bytes.
-    #[error(
-        "rows of CSV and TSV and JSON lines end with line feeds, not with NUL bytes; leave that to lines"
-    )]
-    Separator,
     /// The byte cannot be a delimiter.
     #[error("the delimiter {:?} already has a meaning in CSV; choose another byte", char::from(*delimiter))]
     Delimiter {

@@ -12,7 +12,7 @@ use umbel_io::{FileAt, FileId, PageBuffer, PageWriter, State, in_order, read_ahe
 
 use crate::line_counter::{LineCounter, MARK};
 use crate::temporary::TempFile;
-use crate::{Error, Options};
+use crate::{Error, Options, Resources};
 
 /// Lines that can be read any number of times, from any offset: a file, or a spooled pipe.
 #[derive(Debug)]
@@ -24,10 +24,10 @@ pub struct Input {
     edges: u64,
     /// Whether it has grown.
     grown: AtomicBool,
-    /// Whether its fields are named as in [`Options::others`].
+    /// Whether its fields are named as in [`Form::others`].
     pub(crate) other: bool,
     /// The delimiter of its columns, if it has one of its own; [`align`](crate::align()) copies it with the delimiter of
-    /// [`Options::records`].
+    /// [`Form::records`].
     pub(crate) delimiter: Option<u8>,
     /// The columns of its rows, if they are joined with others; for JSON lines, any number means that they are.
     pub(crate) columns: Option<usize>,
@@ -275,13 +275,13 @@ pub(crate) fn estimate_lines(inputs: &[Input], options: &Options) -> Result<Vec<
         for i in 0..pieces {
             // The last one ends where the file ends.
             reader.read_at(&mut piece, (length - size) / (samples - 1) * i)?;
-            ends += memchr_iter(options.separator, &piece).count() as u64;
+            ends += memchr_iter(options.form.records.end(), &piece).count() as u64;
         }
         // Without any line end, lines are longer than all pieces together.
         let per_byte = ends as f64 / (pieces * size) as f64;
         Ok(if whole { ends } else { (per_byte * length as f64) as u64 } + 1)
     };
-    in_order(options.threads, inputs.len(), estimate).into_iter().collect()
+    in_order(options.resources.threads, inputs.len(), estimate).into_iter().collect()
 }
 
 /// The total bytes of some inputs.
@@ -391,8 +391,8 @@ impl SpoolWriter {
     /// # Errors
     /// [`Error::Temporary`].
     pub fn new(name: &str, options: &Options) -> Result<Self, Error> {
-        let out = PageWriter::new(1 << 18, options.tmp.file()?);
-        Ok(Self { name: name.to_owned(), out, length: 0, separator: options.separator })
+        let out = PageWriter::new(1 << 18, options.resources.tmp.file()?);
+        Ok(Self { name: name.to_owned(), out, length: 0, separator: options.form.records.end() })
     }
 
     /// Appends a row.
@@ -421,20 +421,20 @@ impl SpoolWriter {
 
 /// A temporary file to which sources that can be read only once are copied, in order.
 pub(crate) struct Spool<'a> {
-    options: &'a Options,
+    resources: &'a Resources,
     /// Made for the first of them.
     file: Option<Arc<TempFile>>,
     length: u64,
 }
 
 impl<'a> Spool<'a> {
-    pub(crate) fn new(options: &'a Options) -> Self {
-        Self { options, file: None, length: 0 }
+    pub(crate) fn new(resources: &'a Resources) -> Self {
+        Self { resources, file: None, length: 0 }
     }
 
     /// Copies all of `source`, such as a pipe or a decompressed file.
     pub(crate) fn add(&mut self, name: &str, source: &mut dyn Read) -> Result<Input, Error> {
-        let Options { tmp, progress, .. } = self.options;
+        let Resources { tmp, progress, .. } = self.resources;
         let file = match &self.file {
             Some(file) => file,
             None => self.file.insert(Arc::new(tmp.file()?)),

@@ -17,7 +17,7 @@ use umbel_numbers::counted;
 use crate::ahead;
 use crate::align::{Header, Rewritten, compares_headers, rewrites};
 use crate::input::Spool;
-use crate::{Error, Input, Options};
+use crate::{Error, Form, Input, Options, Resources};
 
 /// A source as it was named.
 pub enum Source {
@@ -94,7 +94,7 @@ impl Stream {
     /// # Errors
     /// System errors, and format errors of compressed bytes, prefixed with the name.
     pub fn open(self, options: &Options, room: u64) -> Result<(String, Box<dyn Read>)> {
-        self.open_with(options.threads, options, room)
+        self.open_with(options.resources.threads, options, room)
     }
 
     /// Opens it; if a compressed file allows it, its parts are decompressed by several `threads`.
@@ -114,12 +114,13 @@ impl Stream {
             }
             opened => opened?,
         };
-        Ok((name.clone(), Box::new(WholeLines::new(name, bytes, options.separator, left_out))))
+        let end = options.form.records.end();
+        Ok((name.clone(), Box::new(WholeLines::new(name, bytes, end, left_out))))
     }
 
     fn open_whole(self, threads: usize, options: &Options, room: u64) -> Result<Box<dyn Read>> {
         // The other half is for a long line.
-        let (memory, room) = (options.memory, room / 2);
+        let (memory, room) = (options.resources.memory, room / 2);
         let about = || self.name.clone();
         let decompressed =
             |bytes| compression::decompressed(&self.name, bytes, memory, room).with_context(about);
@@ -141,7 +142,7 @@ impl Stream {
         let rewritten = |bytes| Rewritten::new(&self.name, bytes, self.delimiter, options);
         Ok(match &self.under {
             Some(header) => Box::new(rewritten(bytes)?.under(header)?),
-            None if rewrites(self.delimiter, options) => Box::new(rewritten(bytes)?),
+            None if rewrites(self.delimiter, &options.form) => Box::new(rewritten(bytes)?),
             None => bytes,
         })
     }
@@ -242,7 +243,7 @@ pub fn align(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
-    let together = compares_headers(rows == Rows::OfAll, options);
+    let together = compares_headers(rows == Rows::OfAll, &options.form);
     let sources = match sources.len() {
         // A header is compared with later files' headers.
         2.. if together => vec![Source::Files(rereadable(sources, options)?)],
@@ -260,9 +261,9 @@ pub fn align(
     sources.into_iter().map(align).collect()
 }
 
-/// Marks inputs after the first as using the field names in [`Options::others`], if there are any.
-pub fn name_others(mut inputs: Vec<Input>, options: &Options) -> Vec<Input> {
-    let other = !options.others.is_empty();
+/// Marks inputs after the first as using the field names in [`Form::others`], if there are any.
+pub fn name_others(mut inputs: Vec<Input>, form: &Form) -> Vec<Input> {
+    let other = !form.others.is_empty();
     inputs.iter_mut().skip(1).for_each(|input| input.other = other);
     inputs
 }
@@ -473,11 +474,11 @@ fn check_pipes(sources: &mut [Source]) -> Result<()> {
 ///
 /// # Errors
 /// Temporary-file errors.
-pub fn read_ahead(mut sources: Vec<Source>, options: &Options) -> Result<Vec<Source>> {
+pub fn read_ahead(mut sources: Vec<Source>, resources: &Resources) -> Result<Vec<Source>> {
     let pipes = streams(&mut sources).filter(|stream| stream.pipe.is_some());
     for Stream { from, .. } in pipes.take(MOST_PIPES).skip(1) {
         *from = match std::mem::replace(from, Origin::Lines(Box::new(io::empty()))) {
-            Origin::Bytes(pipe) => Origin::Bytes(ahead::read_ahead(pipe, options)?),
+            Origin::Bytes(pipe) => Origin::Bytes(ahead::read_ahead(pipe, resources)?),
             other => other,
         };
     }
@@ -504,11 +505,12 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
             }
         }
     }
-    let most = compression::decoders(options.memory).min(options.threads);
+    let most = compression::decoders(options.resources.memory).min(options.resources.threads);
     let side_by_side = streams.len().min(most.max(pipes.min(MOST_PIPES))).max(1);
-    let room = if side_by_side > 1 { options.memory / side_by_side as u64 } else { u64::MAX };
+    let room =
+        if side_by_side > 1 { options.resources.memory / side_by_side as u64 } else { u64::MAX };
     // Threads that are not needed for other streams.
-    let inside = options.threads / side_by_side;
+    let inside = options.resources.threads / side_by_side;
     let (spools, failed) = (Mutex::new(Vec::new()), AtomicUsize::new(usize::MAX));
     let spooled = in_order(side_by_side, streams.len(), |number| {
         // Streams after a failed one are not needed.
@@ -519,7 +521,7 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
         let stream = stream.lock().expect("no thread panics").take().expect("taken once");
         let again = stream.again().filter(|_| side_by_side > 1);
         let spool = spools.lock().expect("no thread panics").pop();
-        let mut spool = spool.unwrap_or_else(|| Spool::new(options));
+        let mut spool = spool.unwrap_or_else(|| Spool::new(&options.resources));
         let result = stream.spool(&mut spool, inside, options, room);
         spools.lock().expect("no thread panics").push(spool);
         let again = again.filter(|_| result.as_ref().is_err_and(NeedsMemory::is_cause));
@@ -531,9 +533,12 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
     for ((place, _), (again, result)) in streams.iter().zip(spooled.into_iter().flatten()) {
         // Alone, a decoder may have a larger window.
         let result = match again {
-            Some(stream) => {
-                stream.spool(&mut Spool::new(options), options.threads, options, u64::MAX)
-            }
+            Some(stream) => stream.spool(
+                &mut Spool::new(&options.resources),
+                options.resources.threads,
+                options,
+                u64::MAX,
+            ),
             None => result,
         };
         inputs[*place] = Some(result?);

@@ -7,8 +7,7 @@
 //!
 //! ```
 //! use std::fs::{self, File};
-//! use std::sync::Arc;
-//! use umbel_sets::{Input, Options, Progress, Records, SetOperation, TempFolders};
+//! use umbel_sets::{Form, Input, Options, Resources, SetOperation, TempFolders};
 //!
 //! let dir = tempfile::tempdir()?;
 //! let input = |name: &str, lines: &str| {
@@ -18,19 +17,8 @@
 //! };
 //! let inputs = [input("monday", "ant\nbee\ncat\n")?, input("tuesday", "cat\ndog\nant\n")?];
 //!
-//! let options = Options {
-//!     memory: 256 << 20,
-//!     threads: 2,
-//!     tmp: Arc::new(TempFolders::new(&[dir.path().to_owned()])),
-//!     separator: b'\n',
-//!     records: Records::Lines,
-//!     others: Vec::new(),
-//!     ignored: Vec::new(),
-//!     normalization: Default::default(),
-//!     missing: Default::default(),
-//!     bad: Default::default(),
-//!     progress: Arc::new(Progress::default()),
-//! };
+//! let resources = Resources::new(256 << 20, 2, TempFolders::new(&[dir.path().to_owned()]));
+//! let options = Options { resources, form: Form::default() };
 //! let mut out = Vec::new();
 //! let report = SetOperation::common(&inputs, 2, &options)?.run(&mut out)?;
 //! assert_eq!(out, b"ant\ncat\n");
@@ -116,7 +104,7 @@ pub use operation::{
     Change, Diff, Distinct, Holders, Join, Keep, Labels, Partners, SetOperation, SetPlan, Steps,
     Top, Unpaired, changes, excludes,
 };
-pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_of};
+pub use records::{Bad, Form, Missing, Normalization, ReadKey, Records, quote, values_of};
 pub use report::{Changes, ErrorBound, Joined, Progress, Report};
 pub use rows::{Rows, Start};
 pub use temporary::TempFolders;
@@ -124,30 +112,37 @@ pub use unseen::{Checkpoint, Recorder, Save, Seen, SeenInPieces, journal};
 
 use std::sync::Arc;
 
-/// The options of every job. There are no defaults, because each depends on the machine or the files. The caller
-/// decides all of them: a new one is meant to be a compile error there.
+use budget::Budget;
+
+/// The options of every job.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// What it has of the machine.
+    pub resources: Resources,
+    /// What the rows of its inputs are.
+    pub form: Form,
+}
+
+/// What a job has of the machine. There are no defaults, because each depends on the machine.
+#[derive(Clone, Debug)]
+pub struct Resources {
     /// Bytes that the whole process may use, at least [`LEAST_MEMORY`].
     pub memory: u64,
     /// Threads that read and hash, at least 1.
     pub threads: usize,
     /// Folders for temporary files, which are unlinked as soon as they are made.
     pub tmp: Arc<TempFolders>,
-    /// The byte that ends a line: `\n`, or 0 for [`Records::Lines`] and [`Records::Fields`]. Other records end with `\n`.
-    pub separator: u8,
-    /// The format of records, and their key.
-    pub records: Records,
-    /// The names of the key's fields in inputs after the first, if they differ there: one name for each, or none.
-    pub others: Vec<String>,
-    /// Columns of CSV or TSV that do not count where whole rows are compared.
-    pub ignored: Vec<String>,
-    /// Which differences between keys to ignore.
-    pub normalization: Normalization,
-    /// What to do with records that lack a field of the key.
-    pub missing: Missing,
-    /// What to do with records that cannot be read.
-    pub bad: Bad,
     /// Where to report progress.
     pub progress: Arc<Progress>,
+}
+
+impl Resources {
+    /// With a progress of their own.
+    pub fn new(memory: u64, threads: usize, tmp: TempFolders) -> Self {
+        Self { memory, threads, tmp: Arc::new(tmp), progress: Arc::default() }
+    }
+
+    pub(crate) fn budget(&self) -> Result<Budget, Error> {
+        Budget::new(self.memory, self.threads)
+    }
 }

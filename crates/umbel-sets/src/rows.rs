@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::records::{Copied, Flaw, Format, Found};
-use crate::{Error, Options};
+use crate::{Error, Form};
 
 /// Cuts bytes into records, for jobs that do not read their inputs from start to end.
 pub struct Rows {
@@ -20,12 +20,12 @@ pub struct Start {
 }
 
 impl Rows {
-    /// Cuts records with the format and the keys that the options describe.
+    /// Cuts records of this form, and their keys.
     ///
     /// # Errors
     /// [`Error::Delimiter`], [`Error::FieldNumber`].
-    pub fn new(options: &Options) -> Result<Self, Error> {
-        Ok(Self { format: Format::new(options)? })
+    pub fn new(form: &Form) -> Result<Self, Error> {
+        Ok(Self { format: Format::new(form)? })
     }
 
     /// Reads the start of an input, `bytes`, which are `all` of it or may continue; `None` if that is too little.
@@ -45,7 +45,7 @@ impl Rows {
         self.format.kind.find_last(bytes, &mut false).map(|at| at + 1)
     }
 
-    /// Returns a value of the field as keys have it: without the differences that the options ignore.
+    /// Returns a value of the field as keys have it: without the differences that the form ignores.
     pub fn normalized(&self, value: &[u8]) -> Vec<u8> {
         let mut value = value.to_vec();
         self.format.normalization.apply(&mut value, 0);
@@ -53,7 +53,7 @@ impl Rows {
     }
 
     /// Passes each record of `bytes`, which start with one, to `see`: its place among them, and its key. They are at `offset`
-    /// of the input `name`, under its `header`. Records that the options leave out are skipped.
+    /// of the input `name`, under its `header`. Records that the form leaves out are skipped.
     ///
     /// # Errors
     /// Errors for records that cannot be read or have no key, and errors of `see`.
@@ -88,14 +88,12 @@ impl Rows {
 mod tests {
     use super::*;
     use crate::Records;
-    use crate::testing::options;
 
     #[test]
     fn records_are_cut_where_they_end_and_have_their_keys() {
-        let dir = tempfile::tempdir().unwrap();
         let key = vec!["b".to_owned()];
         let records = Records::Csv { delimiter: b',', header: true, key, raw: false };
-        let rows = Rows::new(&Options { records, ..options(dir.path(), b'\n') }).unwrap();
+        let rows = Rows::new(&records.into()).unwrap();
         let bytes = b"a,b\n1,\"x\ny\"\n\n2,z\n3,\"open\n";
         assert_eq!(rows.start("f", b"a,", false).unwrap(), None);
         let start = rows.start("f", bytes, true).unwrap().unwrap();
@@ -113,8 +111,7 @@ mod tests {
 
     #[test]
     fn no_line_follows_the_last_line_end() {
-        let dir = tempfile::tempdir().unwrap();
-        let rows = Rows::new(&options(dir.path(), b'\n')).unwrap();
+        let rows = Rows::new(&Form::default()).unwrap();
         let mut seen = Vec::new();
         rows.each("f", None, b"a\n\nbc\n", 0, |row, key| {
             seen.push((row, key.to_vec()));

@@ -610,7 +610,7 @@ mod tests {
     #[test]
     fn partitions_keep_order_and_lose_nothing() {
         let (dir, options) = workplace(b'\n');
-        let disk = Disk::new(&options.tmp);
+        let disk = Disk::new(&options.resources.tmp);
         let hasher = LineHasher::random();
         let parts = Partitions::new(&disk, 1, 7, 1, Layout::Keyed).unwrap();
         let line = |i: u64| "y".repeat((i % 300) as usize) + &i.to_string();
@@ -649,7 +649,7 @@ mod tests {
     #[test]
     fn runs_merge_by_place_in_any_fan_in() {
         let (_dir, options) = workplace(b'\n');
-        let disk = Disk::new(&options.tmp);
+        let disk = Disk::new(&options.resources.tmp);
         for memory in [0, 100 << 10, 10 << 20] {
             let mut runs = Runs::new(&disk, 1 << 18);
             let lines: Vec<String> = (0..2000).map(|place| place.to_string()).collect();

@@ -4,13 +4,12 @@ use std::fs::File;
 use std::io::{Read, Write as _};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 
 use proptest::prelude::{Strategy, any, prop_oneof};
 use tempfile::TempDir;
 
 use crate::budget::Budget;
-use crate::{Input, Options, Progress, Records, TempFolders};
+use crate::{Input, Options, Records, Resources, TempFolders};
 
 /// How much a long test does: a part, unless `cargo x test --full` asks for all.
 pub(crate) fn long<T>(all: T, part: T) -> T {
@@ -38,20 +37,14 @@ impl Read for Drip<'_> {
     }
 }
 
+pub(crate) fn options_of(dir: &Path, records: Records) -> Options {
+    let resources = Resources::new(1 << 30, 1, TempFolders::new(&[dir.to_owned()]));
+    Options { resources, form: records.into() }
+}
+
+/// Options of a job on lines.
 pub(crate) fn options(dir: &Path, separator: u8) -> Options {
-    Options {
-        memory: 1 << 30,
-        threads: 1,
-        tmp: Arc::new(TempFolders::new(&[dir.to_owned()])),
-        separator,
-        records: Records::Lines,
-        others: Vec::new(),
-        ignored: Vec::new(),
-        normalization: Default::default(),
-        missing: Default::default(),
-        bad: Default::default(),
-        progress: Arc::new(Progress::default()),
-    }
+    options_of(dir, Records::Lines(separator))
 }
 
 /// A folder for the files of a job, and its options.

@@ -37,7 +37,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
         print(explain::has(&locked.filter, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let run = Run::start("add", args.work.voice, &options.progress);
+    let run = Run::start("add", args.work.voice, &options.resources.progress);
     let mut report = Report::default();
     add_lines(sources, &mut locked.filter, &args.filter, &options, &mut report)?;
     let write = |out: &mut (dyn Write + Send)| Ok(locked.filter.write(out)?);
@@ -77,7 +77,7 @@ fn in_pieces(
         print(explain::plan(large.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let run = Run::start("add", args.work.voice, &options.progress);
+    let run = Run::start("add", args.work.voice, &options.resources.progress);
     let inputs = umbel_sets::inputs::rereadable(sources, options)?;
     let mut result = None;
     let bytes = filters::write_changed(&args.filter, large.notes, key, |out| {

@@ -147,7 +147,7 @@ fn look_up(
     let beside = cover.as_ref().map_or(0, |_| Cover::bytes(filter));
     let mut add = |hashes: &[KeyHash]| cover.iter_mut().for_each(|cover| cover.add(hashes));
     let report = umbel_sets::hits(&inputs, filter, beside, &mut add, options)?;
-    report.check_keyed(&options.progress)?;
+    report.check_keyed(&options.resources.progress)?;
     let fpp = findings.receipt.fpp;
     let hits = Hits { candidates: report.lines, hits: report.found, fpp };
     if let Some(cover) = cover {

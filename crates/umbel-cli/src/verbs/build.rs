@@ -42,10 +42,10 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
             "--key-type requires --format: the keys of umbel's own filters are the bytes of the lines; omit it"
         );
     }
-    options.progress = Arc::new(Progress::with_sample(SAMPLE));
+    options.resources.progress = Arc::new(Progress::with_sample(SAMPLE));
     if let Some(of) = args.prefixes {
         prefixes::check_build(args)?;
-        options.normalization.read = Some(prefixes::one_entry(of.into()));
+        options.form.normalization.read = Some(prefixes::one_entry(of.into()));
     }
     build_own(args, existing, key.as_ref(), &options)?;
     let Voice { json, quiet, .. } = args.work.voice;
@@ -54,7 +54,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         && !args.work.explain
         && !json
         && !quiet
-        && let Some(keys) = Guessable::of(options.progress.sample())
+        && let Some(keys) = Guessable::of(options.resources.progress.sample())
     {
         report::warn_guessable(&args.output, keys);
     }
@@ -76,10 +76,10 @@ fn build_own(
         (None, None) => KeyHasher::with_seed(args.seed),
     };
     let kind = base.as_ref().map_or(args.kind.kind(), |base| base.plan.kind());
-    if kind.rows() && options.records.key().is_empty() {
+    if kind.rows() && options.form.records.key().is_empty() {
         return Err(umbel::RowError::NoAttributes.into());
     }
-    let keys = umbel_sets::keys_of(kind, options, &args.names.names)?;
+    let keys = umbel_sets::keys_of(kind, &options.form, &args.names.names)?;
     if kind == Kind::Cascade {
         return build_lists(args, existing, key, hasher, keys, options);
     }
@@ -108,7 +108,7 @@ fn build_lines(
     options: &Options,
 ) -> Result<()> {
     let sources = open(args, options)?;
-    let run = Run::start("build", args.work.voice, &options.progress);
+    let run = Run::start("build", args.work.voice, &options.resources.progress);
     let (plan, inputs, mut report) = match (args.prefixes, known) {
         (Some(of), _) => {
             let inputs = umbel_sets::inputs::rereadable(sources, options)?;
@@ -125,7 +125,9 @@ fn build_lines(
         print(explain::plan(&plan, args.work.voice.json))?;
         return Ok(());
     }
-    if plan.kind() == Kind::Blocked && umbel_sets::room_left(plan.bytes(), options).is_err() {
+    if plan.kind() == Kind::Blocked
+        && umbel_sets::room_left(plan.bytes(), &options.resources).is_err()
+    {
         let inputs = umbel_sets::inputs::rereadable(inputs, options)?;
         let mut result = None;
         let bytes = filters::write_with(&args.output, existing, key, |out| {
@@ -154,7 +156,7 @@ fn build_lines(
     } else {
         let mut filter = Filter::Own(match plan.kind().rows() {
             true => {
-                let names = options.records.key();
+                let names = options.form.records.key();
                 AnyFilter::Attributes(Attributes::with_names(&plan, names, hasher)?)
             }
             false => AnyFilter::with_plan(&plan, hasher)?,
@@ -195,7 +197,7 @@ fn build_foreign(
     }
     let key_type = args.foreign.key_type;
     let mut inputs = open(args, options)?;
-    let run = Run::start("build", args.work.voice, &options.progress);
+    let run = Run::start("build", args.work.voice, &options.resources.progress);
     let mut report = Report::default();
     let has_keys = given.keys.is_some() || !format.parameters().contains(&"keys");
     // With a size, some systems do not use the number of keys.
@@ -213,7 +215,7 @@ fn build_foreign(
         print(explain::foreign(&plan, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    umbel_sets::room_left(plan.bytes, options)?;
+    umbel_sets::room_left(plan.bytes, &options.resources)?;
     let lines = ForeignLines::new(Foreign::new(format, &given)?, key_type)?;
     let mut filter = Filter::Foreign(lines);
     add_lines(inputs, &mut filter, &args.output, options, &mut report)?;
@@ -256,7 +258,7 @@ fn build_lists(
     let output = OutputPath::Filter(&args.output);
     let [include, exclude] =
         lines::open_two(&args.files, &args.except, &args.work, &output, options)?;
-    let run = Run::start("build", args.work.voice, &options.progress);
+    let run = Run::start("build", args.work.voice, &options.resources.progress);
     if args.work.explain {
         let included = umbel_sets::count(&include, options)?;
         let plan = plan(included, umbel_sets::count(&exclude, options)?)?;
@@ -303,11 +305,11 @@ pub(super) fn add_lines(
     report: &mut Report,
 ) -> Result<()> {
     for source in sources {
-        let room = umbel_sets::room_beside(filter, options);
+        let room = umbel_sets::room_beside(filter, &options.resources);
         report.add(source.read(options, room, |lines| {
             let inserted = umbel_sets::insert(lines, filter, options);
             inserted.map_err(|error| filters::about(error, path))
         })?);
     }
-    report.check_keyed(&options.progress).map_err(Into::into)
+    report.check_keyed(&options.resources.progress).map_err(Into::into)
 }

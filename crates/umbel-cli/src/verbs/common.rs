@@ -15,8 +15,8 @@ use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let mut options = lines::options(&args.work)?;
-    let run = Run::start("common", args.work.voice, &options.progress);
+    let mut options = lines::options_of_several(&args.work)?;
+    let run = Run::start("common", args.work.voice, &options.resources.progress);
     let of_all = args.at_least.is_some() || args.which.is_some() || !args.only.is_empty();
     let rows = if of_all { args.print.rows_of_all() } else { Rows::OfOne };
     let inputs = lines::open_several(&args.files, &args.work, rows, &options)?;
@@ -28,10 +28,10 @@ pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
         return select(&plan, &work, &about, &args.work, &args.output, run, "found");
     }
     let at_least = args.at_least.unwrap_or(inputs.len());
-    let job =
-        SetOperation::common(&inputs, at_least, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
-    let job = if args.all { job.every() } else { job };
-    let job = if args.print.sort { job.sorted() } else { job };
+    let job = SetOperation::common(&inputs, at_least, &options)?
+        .with_error(args.fpp.map(|fpp| fpp.0))
+        .every(args.all)
+        .sorted(args.print.sort);
     select(&|| job.plan(), &|out| job.run(out), &about, &args.work, &args.output, run, "common")
 }
 
@@ -41,19 +41,14 @@ fn holders<'a>(
     inputs: &'a [Input],
     options: &'a Options,
 ) -> Result<Holders<'a>> {
-    let mut job = Holders::new(inputs, options)?.at_least(args.at_least.unwrap_or(1))?;
+    let job = Holders::new(inputs, options)?.at_least(args.at_least.unwrap_or(1))?;
     if let Some(file) = args.only.iter().find(|file| **file > inputs.len()) {
         bail!("--only {file}: found {} files, which are numbered from 1", inputs.len());
     }
-    if args.print.sort {
-        job = job.sorted();
-    }
-    if !args.only.is_empty() {
-        job = job.only(&args.only.iter().map(|file| file - 1).collect::<Vec<_>>());
-    }
-    Ok(match args.which {
-        Some(Labelled::Numbers) => job.with_labels(Labels::Numbers),
-        Some(Labelled::Names) => job.with_labels(Labels::Names),
-        None => job,
-    })
+    let only: Vec<_> = args.only.iter().map(|file| file - 1).collect();
+    let labels = args.which.map(|labels| match labels {
+        Labelled::Numbers => Labels::Numbers,
+        Labelled::Names => Labels::Names,
+    });
+    Ok(job.sorted(args.print.sort).only(&only).with_labels(labels))
 }

@@ -29,10 +29,10 @@ pub(super) fn build(args: &BuildArgs, count: u32) -> Result<Outcome> {
     let claim = |path: &PathBuf| filters::claim_output(path, Sort::FILTER, args.replace.force);
     let claimed = paths.iter().map(claim).collect::<Result<Vec<_>>>()?;
     let options = lines::options(&args.work)?;
-    let names = umbel_sets::keys_of(umbel::Kind::Blocked, &options, &args.names.names)?;
+    let names = umbel_sets::keys_of(umbel::Kind::Blocked, &options.form, &args.names.names)?;
     let outputs: Vec<_> = paths.iter().map(|path| OutputPath::Filter(path)).collect();
     let sources = lines::open_beside(&args.files, &args.work, &outputs, Rows::OfOne, &options)?;
-    let run = Run::start("build", args.work.voice, &options.progress);
+    let run = Run::start("build", args.work.voice, &options.resources.progress);
     let inputs = umbel_sets::inputs::rereadable(sources, &options)?;
     let keys = match args.keys {
         Some(keys) => keys.0,
@@ -43,7 +43,7 @@ pub(super) fn build(args: &BuildArgs, count: u32) -> Result<Outcome> {
         print(explain::plan(copies.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    umbel_sets::room_left(copies.plan().bytes(), &options)?;
+    umbel_sets::room_left(copies.plan().bytes(), &options.resources)?;
     let mut report = Report::default();
     let mut last = None;
     for ((path, (existing, _)), hasher) in paths.iter().zip(&claimed).zip(copies.hashers()) {

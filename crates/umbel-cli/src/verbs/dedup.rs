@@ -2,21 +2,24 @@
 
 use std::num::NonZeroU64;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use umbel_sets::{Distinct, Keep, SetOperation, Top};
 
 use super::explain::Job;
 use super::operation::select;
-use crate::Outcome;
 use crate::args::{DedupArgs, Kept};
 use crate::lines;
 use crate::output::check_target;
-use crate::report::{self, Run};
+use crate::report::Run;
+use crate::{Outcome, elsewhere};
 
-pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
+pub(crate) fn dedup(args: &DedupArgs, name: &'static str) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
+    if !args.work.records.delimiter.is_empty() && !args.work.records.csv {
+        bail!("{}; {}", lines::DELIMITER_ALONE, elsewhere::UNIQ_D);
+    }
     let mut options = lines::options(&args.work)?;
-    let run = Run::start(report::verb(), args.work.voice, &options.progress);
+    let run = Run::start(name, args.work.voice, &options.resources.progress);
     let inputs =
         lines::open_rereadable(&args.files, &args.work, args.print.rows_of_all(), &options)?;
     let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;
@@ -33,11 +36,11 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
             None => args.by_count.then_some(Top::ALL),
         },
     };
-    let job =
-        SetOperation::distinct(&inputs, distinct, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
-    let job = if args.print.sort { job.sorted() } else { job };
+    let job = SetOperation::distinct(&inputs, distinct, &options)?
+        .with_error(args.fpp.map(|fpp| fpp.0))
+        .sorted(args.print.sort);
     let found = if at_least > 1 { "repeated" } else { "different" };
-    let about = Job { verb: report::verb(), inputs: &inputs, options: &options };
+    let about = Job { verb: name, inputs: &inputs, options: &options };
     let outcome =
         select(&|| job.plan(), &|out| job.run(out), &about, &args.work, &args.output, run, found)?;
     // A search for repeats may find nothing; removing repeats always succeeds, even for an empty list.

@@ -26,31 +26,29 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     }
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
     let mut options = lines::options(&args.work)?;
-    options.ignored.clone_from(&args.ignore_column);
-    if !options.ignored.is_empty()
-        && !matches!(options.records, Records::Csv { .. } | Records::Tsv { .. })
+    options.form.ignored.clone_from(&args.ignore_column);
+    if !options.form.ignored.is_empty()
+        && !matches!(options.form.records, Records::Csv { .. } | Records::Tsv { .. })
     {
         bail!("--ignore-column requires --csv or --tsv, since other records have no columns");
     }
-    let run = Run::start("diff", args.work.voice, &options.progress);
+    let run = Run::start("diff", args.work.voice, &options.resources.progress);
     let inputs = lines::open_several(&args.files, &args.work, Rows::OfAll, &options)?;
     if inputs.len() > 2 {
         bail!("found {} files; diff compares two, OLD and NEW", inputs.len());
     }
-    let keyed = !options.records.key().is_empty();
+    let keyed = !options.form.records.key().is_empty();
     if args.old && !keyed {
         bail!(
             "--old shows the old row next to the changed one, and rows change by their key; name it with --key"
         );
     }
-    let job = Diff::new(&inputs, &options)?;
-    let job = if args.old { job.paired() } else { job };
+    let job = Diff::new(&inputs, &options)?.paired(args.old);
     let about = Job { verb: "diff", inputs: &inputs, options: &options };
     if args.work.explain {
         print(explain::operation(&job.plan()?, &about, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let separator = options.separator;
     let report = if args.output.total {
         let report = job.run(&mut |_, _| Ok(()))?;
         let Changes { removed, added, changed, kept, .. } = report.changes.unwrap_or_default();
@@ -58,14 +56,14 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
         print(format!("{removed}\t{added}\t{kept}{changed}\n"))?;
         report
     } else if !files.is_empty() {
-        files.write(&job, separator)?
+        files.write(&job)?
     } else {
         let marks = match (args.symmetric, args.old) {
             (true, _) => Marks::None,
             (_, true) => Marks::WithOld,
             _ => Marks::New,
         };
-        write_lines(args.output.to.file(), |out| Ok(changes::write(&job, marks, separator, out)?))?
+        write_lines(args.output.to.file(), |out| Ok(changes::write(&job, marks, out)?))?
     };
     let changes = report.changes.unwrap_or_default();
     let told = run.tells() && changes.different() > 0;

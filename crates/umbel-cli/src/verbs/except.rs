@@ -13,13 +13,14 @@ use crate::report::Run;
 
 pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let mut options = lines::options(&args.work)?;
-    let run = Run::start("except", args.work.voice, &options.progress);
+    let mut options = lines::options_of_several(&args.work)?;
+    let run = Run::start("except", args.work.voice, &options.resources.progress);
     let inputs = lines::open_several(&args.files, &args.work, Rows::OfOne, &options)?;
     let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;
-    let job = SetOperation::except(&inputs, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
-    let job = if args.all { job.every() } else { job };
-    let job = if args.print.sort { job.sorted() } else { job };
+    let job = SetOperation::except(&inputs, &options)?
+        .with_error(args.fpp.map(|fpp| fpp.0))
+        .every(args.all)
+        .sorted(args.print.sort);
     let about = Job { verb: "except", inputs: &inputs, options: &options };
     select(&|| job.plan(), &|out| job.run(out), &about, &args.work, &args.output, run, "left")
 }

@@ -5,7 +5,7 @@ use umbel::formulas::classic;
 use umbel::{Filter as _, Plan};
 use umbel_foreign::{ForeignFilter, Format};
 use umbel_net::prefixes::PrefixList;
-use umbel_sets::{Filter, Input, Options, SetPlan, Steps};
+use umbel_sets::{Filter, Input, Options, Resources, SetPlan, Steps};
 
 use umbel_numbers::{Count, Rate, Size, counted};
 
@@ -19,7 +19,7 @@ pub(super) struct Job<'a> {
 impl Job<'_> {
     /// Memory and inputs, with the estimated lines of each.
     fn text(&self, lines: &[u64]) -> String {
-        let Options { memory, threads, .. } = self.options;
+        let Resources { memory, threads, .. } = &self.options.resources;
         let mut text =
             format!("memory   {} in all, {}\n", Size(*memory), counted(*threads as u64, "thread"));
         for (input, lines) in self.inputs.iter().zip(lines) {
@@ -34,7 +34,7 @@ impl Job<'_> {
     }
 
     fn key(&self) -> &[String] {
-        self.options.records.key()
+        self.options.form.records.key()
     }
 }
 
@@ -53,7 +53,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
     };
     let exact = !matches!(plan.steps, Steps::OnePass { .. });
     let filters = filters(&plan.steps, job.inputs).into_iter();
-    let Options { memory, threads, tmp, .. } = job.options;
+    let Resources { memory, threads, tmp, .. } = &job.options.resources;
     if as_json {
         let inputs = job.inputs.iter().zip(&plan.lines).map(
             |(input, lines)| json!({"name": input.name(), "bytes": input.length(), "lines": lines}),

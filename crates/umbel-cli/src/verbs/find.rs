@@ -28,17 +28,17 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
         bail!("-: a search is in an index, a file or a folder; name one");
     }
     let mut matching = Matching { inside: args.fixed && !args.words, ignore_case: false };
-    if options.records == Records::Lines {
+    if matches!(options.form.records, Records::Lines(_)) {
         if !work.records.normalize.is_empty() {
             bail!(
                 "--normalize: is for values of a field, and an index of a field has its own; omit it"
             );
         }
         matching.ignore_case = work.records.ignore_case;
-        options.normalization = Normalization::default();
+        options.form.normalization = Normalization::default();
     }
     let wanted = Wanted { texts: texts(args)?, matching };
-    let run = Run::start("find", work.voice, &options.progress);
+    let run = Run::start("find", work.voice, &options.resources.progress);
     let out = stdout()?;
     let printer = Printer { texts: &wanted.texts, args, is_terminal: out.is_terminal() };
     let mut out = Screen::new(out);

@@ -41,9 +41,9 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
         Some(_) => Existing::Replace,
         None => target::check(target, Sort::Index, args.replace.force)?,
     };
-    let run = Run::start("index", work.voice, &options.progress);
+    let run = Run::start("index", work.voice, &options.resources.progress);
     let built = match args.update {
-        Some(_) => umbel_find::update(target, &options)?,
+        Some(_) => umbel_find::update(target, &options.resources)?,
         None => umbel_find::build(target, existing, &paths, &options)?,
     };
     if !built.dropped.is_empty() && !work.voice.quiet {

@@ -16,9 +16,9 @@ use crate::report::{Run, say};
 
 pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let options = lines::options(&args.work)?;
-    let run = Run::start("join", args.work.voice, &options.progress);
-    if options.records.key().is_empty() {
+    let options = lines::options_of_several(&args.work)?;
+    let run = Run::start("join", args.work.voice, &options.resources.progress);
+    if options.form.records.key().is_empty() {
         bail!(
             "rows are joined by a key; name it with --key, and the format with --csv, --tsv, --jsonl or --fields"
         );

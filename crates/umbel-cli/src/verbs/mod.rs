@@ -42,12 +42,25 @@ use crate::Outcome;
 use crate::args;
 use crate::verb::{Verb, each_verb};
 
+macro_rules! told {
+    ($name:ident of $other:ident) => {
+        $name
+    };
+}
+
 macro_rules! run {
     ($($file:ident::$verb:ident($arguments:ident) $(or $other:ident)?,)*) => {
-        /// Does the work of a verb with the options that were typed.
-        pub(crate) fn run(verb: &Verb, typed: &ArgMatches) -> anyhow::Result<Outcome> {
+        /// Does the work of a verb with the options that were typed; one with two names is told which was typed.
+        pub(crate) fn run(
+            verb: &Verb,
+            name: &'static str,
+            typed: &ArgMatches,
+        ) -> anyhow::Result<Outcome> {
             match verb.name {
-                $(stringify!($verb) => $file::$verb(&args::$arguments::from_arg_matches(typed)?),)*
+                $(stringify!($verb) => {
+                    let arguments = args::$arguments::from_arg_matches(typed)?;
+                    $file::$verb(&arguments $(, told!(name of $other))?)
+                })*
                 name => unreachable!("{name} is no verb"),
             }
         }

@@ -38,7 +38,7 @@ pub(super) fn select(
 pub(super) fn hint(about: &Job<'_>, work: &Work) {
     if !work.voice.quiet
         && !work.voice.json
-        && let Some(hint) = hints::of_line_ends(about.inputs, about.options)
+        && let Some(hint) = hints::of_line_ends(about.inputs, &about.options.form)
     {
         say(&format!("umbel {}: {hint}", about.verb));
     }

@@ -11,7 +11,7 @@ use umbel_foreign::{ForeignFilter, Receipt};
 use umbel_numbers::{Count, Size};
 use umbel_parquet::look_up::{LookUps, Values};
 use umbel_parquet::report::{Chunk, ParquetFile, TITLES};
-use umbel_sets::{Error, ErrorBound, KeyBatch, Options, Report, room_left};
+use umbel_sets::{Error, ErrorBound, KeyBatch, Options, Report, Resources, room_left};
 
 use crate::Outcome;
 use crate::args::ParquetArgs;
@@ -26,11 +26,11 @@ const TOGETHER: usize = 64 << 10;
 pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     if !args.add.is_empty() || !args.remove.is_empty() || args.remove_all {
-        return parquet_edit::edit(args, &options);
+        return parquet_edit::edit(args, &options.resources);
     }
     refuse_in_place_of(args.output.file(), &[Some(&args.file)])?;
     check_target(args.output.file(), args.work.writes(), args.output.replace.force)?;
-    let file = open(&args.file, &options)?;
+    let file = open(&args.file, &options.resources)?;
     let asks = !args.keys.is_empty();
     let column = match &args.column {
         None if !asks => None,
@@ -56,10 +56,10 @@ fn column(file: &ParquetFile<File>, name: Option<&str>) -> Result<usize> {
 }
 
 /// Opens a file and reads its footer.
-fn open(path: &Path, options: &Options) -> Result<ParquetFile<File>> {
+fn open(path: &Path, resources: &Resources) -> Result<ParquetFile<File>> {
     let name = path.display().to_string();
     let (file, meta) = umbel_parquet::plan::open(path)?;
-    ParquetFile::open(name, file, meta.len(), |bytes| Ok(room_left(bytes, options).map(drop)?))
+    ParquetFile::open(name, file, meta.len(), |bytes| Ok(room_left(bytes, resources).map(drop)?))
 }
 
 /// Lists the filters.
@@ -76,7 +76,7 @@ fn list(
     }
     let each = |see: &mut dyn FnMut(&Chunk<'_, File>, Receipt) -> Result<()>| {
         for chunk in file.chunks(column) {
-            let admit = |bytes| Ok(room_left(file.memory() + bytes, options).map(drop)?);
+            let admit = |bytes| Ok(room_left(file.memory() + bytes, &options.resources).map(drop)?);
             if let Some(filter) = chunk.filter(admit)? {
                 see(&chunk, filter.receipt())?;
             }
@@ -147,13 +147,13 @@ fn ask(
     let mut groups = Groups::open(file, column, options)?;
     let room = groups.room;
     let rate = groups.rate;
-    let run = Run::start("parquet", voice, &options.progress);
+    let run = Run::start("parquet", voice, &options.resources.progress);
     let mut total = Report::default();
     let mut written = 0;
     write_lines(args.output.file(), |out| {
         for source in sources {
             let mut see = |keys: &KeyBatch<'_>| {
-                groups.answer(keys, voice.json, options.separator, &mut |text| {
+                groups.answer(keys, voice.json, options.form.records.end(), &mut |text| {
                     written += text.len() as u64;
                     out.write_all(text).and_then(|()| out.flush()).map_err(Error::Output)
                 })
@@ -209,7 +209,7 @@ impl<'a> Groups<'a> {
     fn open(file: &'a ParquetFile<File>, column: usize, options: &Options) -> Result<Self> {
         // Half of the memory is for lines and one filter that is not kept.
         let mut taken = file.memory();
-        let held = taken + room_left(taken, options)? / 2;
+        let held = taken + room_left(taken, &options.resources)? / 2;
         let mut left = 0;
         let mut spared = 1.0;
         let mut groups = Vec::new();
@@ -217,7 +217,7 @@ impl<'a> Groups<'a> {
             let mut bytes = 0;
             let admit = |size: u64| {
                 bytes = size;
-                Ok(room_left(taken + size, options).map(drop)?)
+                Ok(room_left(taken + size, &options.resources).map(drop)?)
             };
             let filter = match chunk.filter(admit)? {
                 None => Filter::None,
@@ -237,7 +237,7 @@ impl<'a> Groups<'a> {
             }
             groups.push(Group { chunk, filter, to_read: false });
         }
-        let room = room_left(taken + left, options)?;
+        let room = room_left(taken + left, &options.resources)?;
         let values = groups.first().context("the file has no row group")?.chunk.values();
         Ok(Self { groups, values, room, rate: 1.0 - spared, found: 0 })
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use umbel_numbers::{Count, Rate, Size, counted};
 use umbel_parquet::look_up::Values;
 use umbel_parquet::{Added, Edit, Edited, Plan, Reason, Removal};
-use umbel_sets::Options;
+use umbel_sets::Resources;
 
 use crate::Outcome;
 use crate::args::ParquetArgs;
@@ -22,7 +22,7 @@ const FPP: f64 = 0.01;
 /// Bytes of freed memory to keep at most.
 const MOST_KEPT: u64 = 64 << 20;
 
-pub(crate) fn edit(args: &ParquetArgs, options: &Options) -> Result<Outcome> {
+pub(crate) fn edit(args: &ParquetArgs, resources: &Resources) -> Result<Outcome> {
     let fpp = args.fpp.map_or(FPP, |fpp| fpp.0);
     let edit = Edit {
         add: args.add.clone(),
@@ -35,24 +35,24 @@ pub(crate) fn edit(args: &ParquetArgs, options: &Options) -> Result<Outcome> {
         None => Some(&*args.file),
         Some(_) => args.output.file(),
     };
-    let plan = Plan::new(&args.file, &edit, options)?;
+    let plan = Plan::new(&args.file, &edit, resources)?;
     let voice = args.work.voice;
     if args.work.explain {
         print(explained(&plan, voice.json))?;
         return Ok(Outcome::Done);
     }
     // Pages have about 1 MiB, which would otherwise be returned to the system.
-    umbel_io::keep_memory((options.memory / 64).min(MOST_KEPT) / options.threads as u64);
-    let run = Run::start("parquet", voice, &options.progress);
+    umbel_io::keep_memory((resources.memory / 64).min(MOST_KEPT) / resources.threads as u64);
+    let run = Run::start("parquet", voice, &resources.progress);
     let edited = match to {
         Some(path) => {
             let existing = target::check(path, Sort::Parquet, args.output.replace.force)?;
-            plan.write_to(path, existing, options)?
+            plan.write_to(path, existing, resources)?
         }
         None if io::stdout().is_terminal() => {
             bail!("a Parquet file is not for a terminal; name a file with -o, or pipe it on")
         }
-        None => plan.write(&stdout()?, options)?,
+        None => plan.write(&stdout()?, resources)?,
     };
     let seconds = run.seconds();
     let tells = run.tells();

@@ -11,7 +11,8 @@ use umbel_net::prefixes::{Family, ListBuilder, ListError, PrefixKeys, PrefixList
 use umbel_numbers::counted;
 use umbel_sets::inputs::{self, NamedInput};
 use umbel_sets::{
-    Filter, Input, Listed, Missing, Normalization, Options, Query, Records, SpoolWriter, room_left,
+    Filter, Form, Input, Listed, Missing, Normalization, Options, Query, Records, SpoolWriter,
+    room_left,
 };
 
 use super::{answer, explain, goal};
@@ -51,14 +52,14 @@ pub(super) fn look_up(
     secret: Option<&Secret>,
     mut options: Options,
 ) -> Result<Outcome> {
-    if options.missing == Missing::Keep {
+    if options.form.missing == Missing::Keep {
         return Err(umbel_sets::Error::KeptWithoutKey.into());
     }
-    if options.records.key().len() > 1 {
+    if options.form.records.key().len() > 1 {
         bail!("--prefixes looks one field up, and --key names several; name one");
     }
     let list = read(args, family, secret, &options)?;
-    options.normalization.read = Some(text::looked_up(family));
+    options.form.normalization.read = Some(text::looked_up(family));
     tell_other_rules(&standard::name(&args.filter), args.work.voice);
     let options = &options;
     let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
@@ -66,7 +67,7 @@ pub(super) fn look_up(
         print(explain::prefixes(&list, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let run = Run::start("query", args.work.voice, &options.progress);
+    let run = Run::start("query", args.work.voice, &options.resources.progress);
     let seen = List(&list);
     let ((), report) = write_result(args.output.to.file(), args.output.total, |out| {
         let mut query = Query::of_list(&seen, args.invert, args.show_prefix, out, options)?;
@@ -106,20 +107,19 @@ fn read(
 }
 
 fn read_text(inputs: &[Input], family: Family, options: &Options) -> Result<PrefixList> {
-    let options = &Options {
-        records: Records::Lines,
-        normalization: Normalization { read: Some(listed(family)), ..Normalization::default() },
-        ..options.clone()
-    };
+    let normalization = Normalization { read: Some(listed(family)), ..Normalization::default() };
+    let lines = Records::Lines(options.form.records.end());
+    let form = Form { normalization, ..lines.into() };
+    let options = &Options { form, ..options.clone() };
     let mut list = ListBuilder::new(family);
-    umbel_sets::keys(inputs, room_left(0, options)?, options, |lines| {
-        let fits = room_left(list.bytes(), options).is_ok();
+    umbel_sets::keys(inputs, room_left(0, &options.resources)?, options, |lines| {
+        let fits = room_left(list.bytes(), &options.resources).is_ok();
         let entries: Vec<_> = lines.iter().flat_map(|entry| entries(family, entry)).collect();
         list.extend(&entries, fits);
         Ok(())
     })?;
     // Only now the memory for all of them is known.
-    room_left(list.bytes(), options)?;
+    room_left(list.bytes(), &options.resources)?;
     Ok(list.build().map_err(umbel_sets::Error::from)?)
 }
 
@@ -184,13 +184,13 @@ pub(super) fn one_a_line(
     let Some(name) = inputs.first().map(|input| input.name().to_owned()) else {
         return Ok(inputs);
     };
-    if family != Family::Domain || options.records != Records::Lines {
+    if family != Family::Domain || !matches!(options.form.records, Records::Lines(_)) {
         return Ok(inputs);
     }
     let mut rows = SpoolWriter::new(&name, options)?;
-    let normalization = Normalization { read: Some(listed(family)), ..options.normalization };
-    let read = Options { normalization, ..options.clone() };
-    umbel_sets::keys(&inputs, room_left(0, &read)?, &read, |lines| {
+    let mut read = options.clone();
+    read.form.normalization.read = Some(listed(family));
+    umbel_sets::keys(&inputs, room_left(0, &read.resources)?, &read, |lines| {
         lines.iter().flat_map(|line| entries(family, line)).try_for_each(|entry| rows.row(entry))
     })?;
     tell_other_rules(&name, voice);
@@ -227,7 +227,7 @@ pub(super) fn plan(
     options: &Options,
 ) -> Result<(Plan, KeyDescription)> {
     let (mut keys, mut count) = (PrefixKeys::new(family), 0);
-    umbel_sets::keys(inputs, room_left(0, options)?, options, |lines| {
+    umbel_sets::keys(inputs, room_left(0, &options.resources)?, options, |lines| {
         let all: Vec<_> = lines.iter().collect();
         keys.insert_all(&all);
         count += all.len() as u64;

@@ -59,7 +59,7 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &Options) -> Resu
         bytes = bytes.saturating_add(formats::length(&file.file, path)?);
         files.push(file);
     }
-    umbel_sets::room_left(bytes, options)?;
+    umbel_sets::room_left(bytes, &options.resources)?;
     let (mut all, mut keyed) = (Vec::new(), false);
     for (file, path) in files.iter().zip(paths()) {
         // Filters that are not keyed need no secret.
@@ -88,7 +88,7 @@ fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcom
         }
         return Ok(Outcome::Done);
     }
-    let run = Run::start("query", args.work.voice, &options.progress);
+    let run = Run::start("query", args.work.voice, &options.resources.progress);
     let ask = |out: &mut (dyn io::Write + Send)| {
         let mut query = Query::new(all, args.invert, out, options)?;
         answer::each_source(&mut query, sources, options)?;
@@ -107,7 +107,7 @@ fn in_pieces(large: LargeFilter<'_>, args: &QueryArgs, options: &Options) -> Res
         print(explain::plan(large.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let run = Run::start("query", args.work.voice, &options.progress);
+    let run = Run::start("query", args.work.voice, &options.resources.progress);
     let inputs = umbel_sets::inputs::rereadable(sources, options)?;
     let (receipt, report) = write_result(args.output.to.file(), args.output.total, |out| {
         let (report, receipt) =

@@ -37,11 +37,11 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
         print(explain::plan(filter.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let run = Run::start("remove", args.work.voice, &options.progress);
+    let run = Run::start("remove", args.work.voice, &options.resources.progress);
     let rate = filter.receipt().fpp;
     let mut total = Report::default();
     for source in sources {
-        let room = umbel_sets::room_left(filter.bytes(), &options);
+        let room = umbel_sets::room_left(filter.bytes(), &options.resources);
         total.add(source.read(&options, room, |lines| {
             let removed = umbel_sets::remove(lines, &mut filter, &options);
             removed.map_err(|error| filters::about(error, &args.filter))

@@ -66,7 +66,7 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
             return Ok(Outcome::Done);
         }
         let hasher = secret.clone().map_or_else(KeyHasher::default, KeyHasher::keyed);
-        let keys = umbel_sets::keys_of(kind.kind(), &options, &args.names.names)?;
+        let keys = umbel_sets::keys_of(kind.kind(), &options.form, &args.names.names)?;
         // Another run may have created it meanwhile; then use that file.
         match make(path, &plan, hasher, keys, &options) {
             Err(error) if !path.exists() => return Err(error),
@@ -89,7 +89,7 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     }
     let output = Output::open(path, notes.as_ref(), args, &options)?;
     let sources = output.align(sources, &options)?;
-    let run = Run::start("unseen", args.work.voice, &options.progress);
+    let run = Run::start("unseen", args.work.voice, &options.resources.progress);
     let (mut out, mut save) = output.write_by(path, notes.as_ref(), lock)?;
     let mut recorder = Recorder::new(&mut *out, &mut save, args.checkpoint, &options);
     if output.goes_on {
@@ -120,7 +120,7 @@ fn make(
     keys: KeyDescription,
     options: &Options,
 ) -> Result<()> {
-    match umbel_sets::room_left(plan.bytes(), options) {
+    match umbel_sets::room_left(plan.bytes(), &options.resources) {
         Ok(_) => {
             let mut empty = AnyFilter::with_plan(plan, hasher)?;
             empty.describe(keys);
@@ -153,7 +153,7 @@ fn in_pieces(
     }
     let output = Output::open(path, large.notes, args, options)?;
     let sources = output.align(sources, options)?;
-    let run = Run::start("unseen", args.work.voice, &options.progress);
+    let run = Run::start("unseen", args.work.voice, &options.resources.progress);
     let (mut out, mut save) = output.write_by(path, large.notes, large.file.try_clone()?)?;
     let mut recorder = Recorder::new(&mut *out, &mut save, args.checkpoint, options);
     if output.goes_on {
@@ -456,17 +456,17 @@ fn goes_on(
             value => value.is_some(),
         })
     };
-    let json = matches!(options.records, Records::JsonLines { .. });
+    let json = matches!(options.form.records, Records::JsonLines { .. });
     if json && !begins_with_json().with_context(|| name.to_owned())? {
         bail!(
             "{name}: its first line is not JSON, so records of JSON do not belong behind it; name another file"
         );
     }
-    let mut last = [options.separator];
+    let mut last = [options.form.records.end()];
     readable.read_exact_at(&mut last, length - 1).with_context(|| name.to_owned())?;
     let header = Header::of(&Input::file(name, readable)?, options)?;
-    if last[0] != options.separator {
-        out.write_all(&[options.separator]).with_context(|| name.to_owned())?;
+    if last[0] != options.form.records.end() {
+        out.write_all(&[options.form.records.end()]).with_context(|| name.to_owned())?;
     }
     Ok((true, header))
 }

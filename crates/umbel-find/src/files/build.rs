@@ -17,11 +17,11 @@ use umbel::KeyHasher;
 use umbel_io::atomic::{self, Existing};
 use umbel_io::compression::Point;
 use umbel_io::{FileAt, FileId, State, on_each};
-use umbel_sets::{Missing, Options};
+use umbel_sets::{Form, Missing, Options, Records, Resources};
 
 use super::folders::Base;
 use super::opened::{self, Index};
-use super::settings::Settings;
+use super::settings;
 use super::stamp;
 use super::text::{BLOCK, Reading, Unreadable};
 use super::{folders, memory};
@@ -65,10 +65,10 @@ pub fn build(
     paths: &[PathBuf],
     options: &Options,
 ) -> Result<Built> {
-    check(options)?;
+    check(&options.form)?;
     let base = Base::of_index(target)?;
     let roots = paths.iter().map(|path| base.keep(path)).collect::<Result<_>>()?;
-    let draft = Draft { settings: Settings::of(options), roots, old: None, file: None };
+    let draft = Draft { roots, old: None, file: None };
     write(target, existing, &draft, options)
 }
 
@@ -76,17 +76,17 @@ pub fn build(
 ///
 /// # Errors
 /// As [`build`]; an [`IndexError`](crate::IndexError) of the index.
-pub fn update(target: &Path, options: &Options) -> Result<Built> {
+pub fn update(target: &Path, resources: &Resources) -> Result<Built> {
     let file = locked(target).with_context(|| target.display().to_string())?;
-    update_of(target, file, options)
+    update_of(target, file, resources)
 }
 
 /// Brings the index in an open file up to date, which is at `target` unless another run replaced it.
-pub(crate) fn update_of(target: &Path, file: File, options: &Options) -> Result<Built> {
+pub(crate) fn update_of(target: &Path, file: File, resources: &Resources) -> Result<Built> {
     let name = || target.display().to_string();
     let id = State::of(&file).with_context(name)?.id;
-    let (index, settings) = opened::open(file).map_err(anyhow::Error::from).with_context(name)?;
-    let options = &settings.apply(options);
+    let (index, form) = opened::open(file).map_err(anyhow::Error::from).with_context(name)?;
+    let options = Options { resources: resources.clone(), form };
     let base = Base::of_index(target)?;
     let is_gone =
         |root: &PathBuf| State::at(&base.shown(root)).is_err_and(|error| folders::is_gone(&error));
@@ -98,8 +98,8 @@ pub(crate) fn update_of(target: &Path, file: File, options: &Options) -> Result<
             base.shown(first).display()
         );
     }
-    let draft = Draft { settings, roots, old: Some(index), file: Some(id) };
-    let built = write(target, Existing::Replace, &draft, options)?;
+    let draft = Draft { roots, old: Some(index), file: Some(id) };
+    let built = write(target, Existing::Replace, &draft, &options)?;
     Ok(Built { dropped: dropped.iter().map(|root| base.shown(root)).collect(), ..built })
 }
 
@@ -123,24 +123,24 @@ fn locked(target: &Path) -> io::Result<File> {
 }
 
 /// Refuses keys that an index cannot have.
-fn check(options: &Options) -> Result<()> {
-    let fields = options.records.key().len();
-    if options.records != umbel_sets::Records::Lines && fields == 0 {
+fn check(form: &Form) -> Result<()> {
+    let words = matches!(form.records, Records::Lines(_));
+    if !words && form.records.key().is_empty() {
         bail!(
             "an index of records is of the values of fields, and none is named; name one with --key, or index the words of lines"
         );
     }
-    if options.records == umbel_sets::Records::Lines && !options.normalization.is_none() {
+    if words && !form.normalization.is_none() {
         bail!(
             "words are found in any case, and as they are written otherwise; omit these options, or name a field with --key"
         );
     }
-    if options.missing == Missing::Keep {
+    if form.missing == Missing::Keep {
         bail!(
             "--missing keep: a record without the field has no key to find; leave it out with --missing skip"
         );
     }
-    if umbel_sets::rewrites(None, options) {
+    if umbel_sets::rewrites(None, form) {
         bail!("--bad skip: rows that cannot be read have no place in an index; omit it");
     }
     Ok(())
@@ -148,7 +148,6 @@ fn check(options: &Options) -> Result<()> {
 
 /// An index that is about to be made.
 struct Draft {
-    settings: Settings,
     roots: Vec<PathBuf>,
     old: Option<Index>,
     /// Which file the old index is.
@@ -205,7 +204,7 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
     atomic::check_target(target, existing)?;
     let mut base = Base::of_index(target)?;
     let (mut paths, mut unreadable) = (Vec::new(), Vec::new());
-    let mut room = memory::room_of_paths(options, draft.lists());
+    let mut room = memory::room_of_paths(&options.resources, draft.lists());
     for root in &draft.roots {
         base.files(root, &mut paths, &mut room, &mut unreadable)?;
     }
@@ -214,7 +213,7 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
     }
     paths.retain(|path| !atomic::is_same_path(path, target));
     paths.iter_mut().for_each(|path| *path = base.shown(base.kept(path)));
-    let temporary = Temporary::new(options)?;
+    let temporary = Temporary::new(&options.resources)?;
     let indexed = each_file(&paths, &base, draft, &temporary, options)?;
     drop(paths);
     let mut built = Built { unreadable, ..Built::default() };
@@ -261,7 +260,7 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
     built.blocks = blocks.len() as u64;
     let mut segment = Segment {
         draft,
-        settings: draft.settings.entries(),
+        settings: settings::entries(&options.form),
         files: &files,
         blocks,
         starts,
@@ -448,9 +447,9 @@ struct Temporary {
 }
 
 impl Temporary {
-    fn new(options: &Options) -> Result<Self> {
+    fn new(resources: &Resources) -> Result<Self> {
         let folder =
-            options.tmp.folders().next().context("there is a folder for temporary files")?;
+            resources.tmp.folders().next().context("there is a folder for temporary files")?;
         let file = tempfile::tempfile_in(folder).with_context(|| folder.display().to_string())?;
         Ok(Self { file, end: AtomicU64::new(0) })
     }
@@ -470,10 +469,10 @@ impl Temporary {
 
 /// Threads that fit under the memory cap: each has a block and its folded copy, 1 to 4 MiB, its keys, up to 24 MiB, and a
 /// decoder, up to 8 MiB.
-pub(crate) fn threads(options: &Options) -> usize {
+pub(crate) fn threads(resources: &Resources) -> usize {
     const OF_ONE: u64 = 40 << 20;
-    let most = options.memory.saturating_sub(4 << 20) / OF_ONE;
-    options.threads.min(usize::try_from(most).unwrap_or(usize::MAX)).max(1)
+    let most = resources.memory.saturating_sub(4 << 20) / OF_ONE;
+    resources.threads.min(usize::try_from(most).unwrap_or(usize::MAX)).max(1)
 }
 
 /// Bytes of a plain file of lines that one thread reads; a larger one is read by several.
@@ -501,7 +500,7 @@ fn each_file(
 ) -> Result<impl Iterator<Item = Indexed> + use<>> {
     let old = draft.old.iter().flat_map(|index| &index.files);
     let old: HashMap<_, _> = old.map(|file| (base.kept_now(&file.path), file)).collect();
-    let mut whole = Reading::new(options, 1)?;
+    let mut whole = Reading::new(&options.form, options.resources.memory, 1)?;
     let (mut parts, mut all, mut expected) = (Vec::new(), Vec::new(), 0);
     for path in paths {
         let kept = match (old.get(base.kept_of(path)), &draft.old) {
@@ -516,12 +515,13 @@ fn each_file(
         }
         all.push((kept, parts.len() - first));
     }
-    options.progress.expect(expected);
+    let resources = &options.resources;
+    resources.progress.expect(expected);
     let lists = draft.lists() + memory::of_paths(paths, expected);
-    let (cap, options) = (options.memory, &memory::without(lists, 0, options)?);
-    let unforeseen = memory::Unforeseen::new(cap, lists, expected, options.memory);
-    let threads = threads(options).min(parts.len().max(1));
-    let reading = Reading::new(options, threads)?;
+    let (cap, resources) = (resources.memory, &memory::without(lists, 0, resources)?);
+    let unforeseen = memory::Unforeseen::new(cap, lists, expected, resources.memory);
+    let threads = threads(resources).min(parts.len().max(1));
+    let reading = Reading::new(&options.form, resources.memory, threads)?;
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let read: Vec<Mutex<Option<Box<Indexed>>>> = parts.iter().map(|_| Mutex::default()).collect();
     let work = || -> Result<()> {
@@ -532,7 +532,7 @@ fn each_file(
                 break;
             };
             let (reading, unforeseen, keys) = (&reading, &unforeseen, &mut keys);
-            let mut one = One { reading, draft, temporary, unforeseen, keys };
+            let mut one = One { reading, temporary, unforeseen, keys };
             let kept = base.kept_of(part.path).to_owned();
             let indexed = match one.read(part, kept.clone()) {
                 Err(error) => match Unreadable::reason(&error) {
@@ -544,7 +544,7 @@ fn each_file(
                 },
                 Ok(indexed) => {
                     let (start, end) = part.range();
-                    options.progress.advance(end.min(indexed.entry.stamp.size) - start);
+                    resources.progress.advance(end.min(indexed.entry.stamp.size) - start);
                     indexed
                 }
             };
@@ -634,7 +634,6 @@ fn keep(path: &Path, kept: &Path, entry: &Entry, index: &Index) -> Result<Option
 /// What a worker uses to index a file.
 struct One<'a> {
     reading: &'a Reading,
-    draft: &'a Draft,
     temporary: &'a Temporary,
     unforeseen: &'a memory::Unforeseen,
     keys: &'a mut Keys,
@@ -721,7 +720,7 @@ impl One<'_> {
     /// Collects the keys of a block.
     fn see(&mut self, name: &str, header: Option<&[u8]>, bytes: &[u8], offset: u64) -> Result<()> {
         self.keys.clear();
-        if self.draft.settings.are_words() {
+        if self.reading.lines {
             self.keys.words_of(bytes);
             return Ok(());
         }

@@ -15,13 +15,12 @@ use memchr::{memchr, memchr_iter, memrchr};
 use umbel_io::{atomic, on_each};
 use umbel_numbers::Size;
 use umbel_sets::inputs::Room;
-use umbel_sets::{Bad, Missing, Options};
+use umbel_sets::{Bad, Form, Missing, Options, Records, Resources};
 
 use super::build::threads;
 use super::folders::Base;
 use super::opened::{self, Index};
 use super::query::{Matching, Text};
-use super::settings::Settings;
 use super::stamp;
 use super::text::{self, Reading, Unreadable};
 use super::{folders, memory};
@@ -171,52 +170,52 @@ pub fn find(
     sink: &dyn Sink,
     write: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
 ) -> Result<Search> {
-    check_texts(wanted, options)?;
+    check_texts(wanted, options.resources.memory)?;
     let of_jobs = |jobs: &[Job<'_>]| jobs.iter().map(|job| memory::of_search(&job.path)).sum();
     let mut search = Search::default();
     let opened = open(path)?;
-    let (jobs, candidates, options) = match &opened {
-        Some((index, settings)) => {
+    let (jobs, candidates, form, left) = match &opened {
+        Some((index, form)) => {
             let name = || path.display().to_string();
-            if options.records != umbel_sets::Records::Lines {
+            if !matches!(options.form.records, Records::Lines(_)) {
                 bail!(
                     "{}: is an index, which knows its records; omit the options that describe them",
                     name()
                 );
             }
-            let options = settings.apply(options);
-            if !settings.are_words() && wanted.matching != Matching::default() {
+            let words = matches!(form.records, Records::Lines(_));
+            if !words && wanted.matching != Matching::default() {
                 bail!(
                     "{}: is of a field, whose values are compared as a whole; omit -F, -w and -i",
                     name()
                 );
             }
             // A record without a key holds no value.
-            let options = Options { missing: Missing::Skip, bad: Bad::Skip, ..options };
+            let form = Form { missing: Missing::Skip, bad: Bad::Skip, ..form.clone() };
             let lists = memory::of_index(index);
             let mut base = Base::of_index(path)?;
             let folder = base.length();
             let all = index.files.iter().map(|file| memory::of_search(&file.path) + 2 * folder);
-            let left = memory::without(lists, all.sum(), &options)?;
-            let mut room = memory::room_of_search(&options, lists);
+            let left = memory::without(lists, all.sum(), &options.resources)?;
+            let mut room = memory::room_of_search(&options.resources, lists);
             let (jobs, candidates) =
-                of_index((path, &mut base), index, wanted, &left, &mut room, &mut search)?;
-            let left = memory::without(lists + of_jobs(&jobs), 0, &options)?;
-            (jobs, candidates, left)
+                of_index((path, &mut base), (index, &form), wanted, &left, &mut room, &mut search)?;
+            let left = memory::without(lists + of_jobs(&jobs), 0, &options.resources)?;
+            (jobs, candidates, form, left)
         }
         None => {
             let mut paths = Vec::new();
-            let mut room = memory::room_of_search(options, 0);
+            let mut room = memory::room_of_search(&options.resources, 0);
             folders::files(path, &mut paths, &mut room, &mut search.unreadable)?;
             search.without_index = true;
             search.files = paths.len() as u64;
             let jobs: Vec<_> = paths.into_iter().map(Job::whole).collect();
-            let left = memory::without(of_jobs(&jobs), 0, options)?;
-            (jobs, Candidates::default(), left)
+            let left = memory::without(of_jobs(&jobs), 0, &options.resources)?;
+            (jobs, Candidates::default(), options.form.clone(), left)
         }
     };
-    let workers = threads(&options).min(jobs.len().max(1));
-    let reading = Reading::new(&options, workers)?;
+    let workers = threads(&left).min(jobs.len().max(1));
+    let reading = Reading::new(&form, left.memory, workers)?;
     if reading.lines && wanted.texts.iter().any(|text| memchr(reading.separator, text).is_some()) {
         let what = if reading.separator == 0 { "NUL byte" } else { "line feed" };
         bail!("a text has a {what}, which no line has; look for its lines with -f");
@@ -252,16 +251,16 @@ pub fn find(
 }
 
 /// Refuses more texts than there is memory for.
-fn check_texts(wanted: &Wanted, options: &Options) -> Result<()> {
+fn check_texts(wanted: &Wanted, memory: u64) -> Result<()> {
     /// The maximum bytes needed to search for a text, besides four copies of it.
     const EACH: u64 = 600;
     let bytes: u64 = wanted.texts.iter().map(|text| EACH + 4 * text.len() as u64).sum();
-    if bytes > options.memory / 4 {
+    if bytes > memory / 4 {
         bail!(
             "{} texts need up to {} of memory, and a quarter of the cap is {}; raise --memory to {}MiB, or look for some at a time",
             wanted.texts.len(),
             Size(bytes),
-            Size(options.memory / 4),
+            Size(memory / 4),
             (4 * bytes).div_ceil(1 << 20)
         );
     }
@@ -269,7 +268,7 @@ fn check_texts(wanted: &Wanted, options: &Options) -> Result<()> {
 }
 
 /// The index at a path, unless that is something else.
-fn open(path: &Path) -> Result<Option<(Index, Settings)>> {
+fn open(path: &Path) -> Result<Option<(Index, Form)>> {
     let name = || path.display().to_string();
     let mut file = umbel_io::open(path).with_context(name)?;
     let mut start = Vec::new();
@@ -287,16 +286,16 @@ fn open(path: &Path) -> Result<Option<(Index, Settings)>> {
 /// Which files have to be read, and which blocks of them.
 fn of_index<'a>(
     (of, base): (&Path, &mut Base),
-    index: &'a Index,
+    (index, form): (&'a Index, &Form),
     wanted: &Wanted,
-    options: &Options,
+    left: &Resources,
     room: &mut Room,
     search: &mut Search,
 ) -> Result<(Vec<Job<'a>>, Candidates)> {
     let name = || of.display().to_string();
-    let reading = Reading::new(options, 1)?;
+    let reading = Reading::new(form, left.memory, 1)?;
     // The readers have the rest of the cap.
-    let mut candidates = Candidates::within(options.memory / 8);
+    let mut candidates = Candidates::within(left.memory / 8);
     let Matching { inside, ignore_case } = wanted.matching;
     let mut blocks = Blocks::of(index);
     for (text, number) in wanted.texts.iter().zip(0..) {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use umbel_sets::inputs::Room;
-use umbel_sets::{Error, Options};
+use umbel_sets::{Error, Resources};
 
 use super::opened::Index;
 use super::text;
@@ -42,8 +42,8 @@ pub(crate) fn of_paths(paths: &[PathBuf], size: u64) -> u64 {
 }
 
 /// Room for the paths of a new index, next to lists of this many bytes.
-pub(crate) fn room_of_paths(options: &Options, lists: u64) -> Room {
-    Room::new(options.memory, MADE).beside(lists)
+pub(crate) fn room_of_paths(resources: &Resources, lists: u64) -> Room {
+    Room::new(resources.memory, MADE).beside(lists)
 }
 
 /// Bytes of the files of an index that is open.
@@ -122,18 +122,18 @@ pub(crate) fn of_search(path: &Path) -> u64 {
 }
 
 /// Room for the paths of files that are searched, next to lists of this many bytes.
-pub(crate) fn room_of_search(options: &Options, lists: u64) -> Room {
-    Room::new(options.memory, SEARCHED).beside(lists)
+pub(crate) fn room_of_search(resources: &Resources, lists: u64) -> Room {
+    Room::new(resources.memory, SEARCHED).beside(lists)
 }
 
 /// The cap less these lists; others, of `later` bytes, may follow.
 ///
 /// # Errors
 /// [`Error::Memory`] if that is too little; it names a cap that is enough for the others, too.
-pub(crate) fn without(lists: u64, later: u64, options: &Options) -> Result<Options, Error> {
-    let (lists, cap) = (lists.saturating_sub(FREE), options.memory);
+pub(crate) fn without(lists: u64, later: u64, resources: &Resources) -> Result<Resources, Error> {
+    let (lists, cap) = (lists.saturating_sub(FREE), resources.memory);
     if lists > 0 && cap < least(lists) {
         return Err(Error::Memory { cap, least: least(lists + later) });
     }
-    Ok(Options { memory: cap - lists, ..options.clone() })
+    Ok(Resources { memory: cap - lists, ..resources.clone() })
 }

@@ -1,4 +1,4 @@
-//! An index in a file: its settings as options of a job, and where decoders start.
+//! An index in a file: the form of its records, and where decoders start.
 
 use std::fs::File;
 
@@ -6,8 +6,9 @@ use crate::index::layout::Block;
 use crate::index::pages::DATA;
 use umbel_io::compression::{Compression, Point, Resume};
 
-use super::settings::Settings;
+use super::settings;
 use crate::IndexError;
+use umbel_sets::Form;
 
 pub(crate) type Index = crate::index::Index<File>;
 
@@ -15,11 +16,11 @@ pub(crate) type Index = crate::index::Index<File>;
 ///
 /// # Errors
 /// Errors of [`Index::open`], and `Damaged` for impossible settings.
-pub(crate) fn open(file: File) -> Result<(Index, Settings), IndexError> {
+pub(crate) fn open(file: File) -> Result<(Index, Form), IndexError> {
     let length = file.metadata()?.len();
     let index = Index::open(file, length)?;
-    let settings = Settings::from_entries(&index.settings);
-    Ok((index, settings.ok_or(IndexError::Damaged { page: 0 })?))
+    let form = settings::from_entries(&index.settings);
+    Ok((index, form.ok_or(IndexError::Damaged { page: 0 })?))
 }
 
 /// Ways of compression, from 1 on. Part of the format.

@@ -4,13 +4,13 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use crate::index::words;
 use twox_hash::XxHash3_64;
 use umbel::internals::mix;
 use umbel_io::atomic::Existing;
-use umbel_sets::{Options, Progress, Records, TempFolders};
+use umbel_sets::{Form, Options, Records, Resources, TempFolders};
 
 use crate::{Found, IndexError, Matching, Search, Sink, Wanted, about, build, find, update};
 
@@ -29,19 +29,8 @@ impl Draw {
 }
 
 pub(crate) fn options(folder: &Path, threads: usize) -> Options {
-    Options {
-        memory: 256 << 20,
-        threads,
-        tmp: Arc::new(TempFolders::new(&[folder.to_owned()])),
-        separator: b'\n',
-        records: Records::Lines,
-        others: Vec::new(),
-        ignored: Vec::new(),
-        normalization: Default::default(),
-        missing: Default::default(),
-        bad: Default::default(),
-        progress: Arc::new(Progress::default()),
-    }
+    let tmp = TempFolders::new(&[folder.to_owned()]);
+    Options { resources: Resources::new(256 << 20, threads, tmp), form: Form::default() }
 }
 
 /// A folder, a place for an index in it, and options.
@@ -301,7 +290,7 @@ fn random_texts_are_found_as_a_search_of_every_line_finds_them() {
                 change(draw, &mut texts, folder);
             }
             if draw.below(2) == 0 {
-                update(&index, &options).unwrap();
+                update(&index, &options.resources).unwrap();
                 let about = about(&index).unwrap();
                 assert_eq!((about.stale, about.gone), (Vec::new(), Vec::new()));
                 indexed = paths(&texts);
@@ -389,7 +378,7 @@ fn values_of_a_field_are_found_in_records_of_every_format() {
         let (file, index) = (folder.join("table"), folder.join("table.index"));
         fs::write(&file, text).unwrap();
         let lines = options(folder, 2);
-        let of_field = Options { records, ..lines.clone() };
+        let of_field = Options { form: records.into(), ..lines.clone() };
         let built =
             build(&index, Existing::Replace, std::slice::from_ref(&file), &of_field).unwrap();
         assert!(built.blocks > 10, "{}", built.blocks);
@@ -448,7 +437,7 @@ fn a_hit_in_a_compressed_file_does_not_read_it_from_its_start() {
             build(&index, Existing::Replace, &[file.clone(), folder.join("other")], &options)
                 .unwrap();
             fs::write(folder.join("other"), format!("{round} x").repeat(5000 * round)).unwrap();
-            update(&index, &options).unwrap();
+            update(&index, &options.resources).unwrap();
             about(&index).unwrap();
             look(round as u64 * 2003);
         }
@@ -474,14 +463,17 @@ fn blocks_and_headers_that_nobody_expected_are_within_the_cap() {
     let (same, others) = (tables("same"), tables("other"));
     let key = vec!["id".to_owned()];
     let csv = Records::Csv { delimiter: b',', header: true, key, raw: false };
-    let of_csv = Options { memory: 8 << 20, records: csv.clone(), ..options(folder, 2) };
+    let mut of_csv = Options { form: csv.clone().into(), ..options(folder, 2) };
+    of_csv.resources.memory = 8 << 20;
     let built = build(&index, Existing::Replace, &same, &of_csv).unwrap();
     assert!(built.files == 40 && built.bytes < 100_000, "{built:?}");
     fs::remove_file(&index).unwrap();
-    for (paths, records) in [(&[compressed][..], Records::Lines), (&others, csv)] {
-        let options = Options { memory: 8 << 20, records, ..options(folder, 1) };
+    for (paths, records) in [(&[compressed][..], Records::default()), (&others, csv)] {
+        let form = Form::from(records);
+        let has = |memory| Resources { memory, ..options(folder, 1).resources };
         let made = |memory| {
-            build(&index, Existing::Replace, paths, &Options { memory, ..options.clone() })
+            let options = Options { resources: has(memory), form: form.clone() };
+            build(&index, Existing::Replace, paths, &options)
         };
         let error = made(8 << 20).unwrap_err();
         let Some(umbel_sets::Error::Memory { cap, least }) = error.downcast_ref() else {
@@ -491,8 +483,8 @@ fn blocks_and_headers_that_nobody_expected_are_within_the_cap() {
         let built = made(*least).unwrap();
         assert_eq!((built.files, built.read), (paths.len() as u64, paths.len() as u64));
         // The memory of kept files is known.
-        update(&index, &options).unwrap_err();
-        update(&index, &Options { memory: *least, ..options }).unwrap();
+        update(&index, &has(8 << 20)).unwrap_err();
+        update(&index, &has(*least)).unwrap();
         fs::remove_file(&index).unwrap();
     }
 }
@@ -564,7 +556,7 @@ fn a_damaged_index_is_refused() {
     damages(&fs::read(&index).unwrap(), &damaged);
     let built = fs::metadata(&index).unwrap().len();
     fs::write(&paths[1], text(draw)).unwrap();
-    update(&index, &options(folder, 1)).unwrap();
+    update(&index, &options(folder, 1).resources).unwrap();
     let updated = fs::read(&index).unwrap();
     assert!(updated.len() as u64 > built, "the update appended");
     // The old part is unchanged, except for the unused header, and missing columns do not count as damage.
@@ -643,13 +635,13 @@ fn a_forged_index_is_refused() {
         for error in [found.unwrap_err(), told.unwrap_err()] {
             assert!(is_damage(&error), "{at}: {error:#}");
         }
-        assert!(update(&index, &options).is_err(), "{at}");
+        assert!(update(&index, &options.resources).is_err(), "{at}");
     }
     // After the highest generation, everything is rewritten.
     let (found, _) = forged(16, u64::MAX);
     assert_eq!(found.unwrap(), 200);
     fs::write(&file, "one line\n").unwrap();
-    update(&index, &options).unwrap();
+    update(&index, &options.resources).unwrap();
     let (found, search) = search(&index, &wanted("line"), &options).unwrap();
     assert_eq!((found.len(), search.stale), (1, Vec::new()));
 }
@@ -666,7 +658,7 @@ fn an_update_leaves_an_index_alone_that_was_made_anew() {
     build(&index, Existing::Replace, &logs[1..], &options).unwrap();
     let made = fs::read(&index).unwrap();
     fs::write(&logs[0], "another line\n").unwrap();
-    let error = super::build::update_of(&index, old, &options).unwrap_err().to_string();
+    let error = super::build::update_of(&index, old, &options.resources).unwrap_err().to_string();
     assert!(error.contains("made anew by another run"), "{error}");
     assert!(fs::read(&index).unwrap() == made);
 }
@@ -740,17 +732,17 @@ fn an_update_drops_what_was_named_and_is_gone() {
     assert_eq!(look(), (3, Vec::new()));
     fs::remove_file(&logs[1]).unwrap();
     assert_eq!(look(), (2, vec![logs[1].clone()]));
-    assert_eq!(update(&index, &options).unwrap().dropped, [logs[1].clone()]);
+    assert_eq!(update(&index, &options.resources).unwrap().dropped, [logs[1].clone()]);
     assert_eq!(look(), (2, Vec::new()));
     // A folder that was replaced by a file.
     fs::remove_dir_all(&logs[2]).unwrap();
     fs::write(&logs[2], "another line\n").unwrap();
     assert_eq!(look(), (2, vec![logs[2].join("d")]));
-    assert_eq!(update(&index, &options).unwrap().dropped, Vec::<PathBuf>::new());
+    assert_eq!(update(&index, &options.resources).unwrap().dropped, Vec::<PathBuf>::new());
     assert_eq!(look(), (2, Vec::new()));
     fs::remove_file(&logs[0]).unwrap();
     fs::remove_file(&logs[2]).unwrap();
-    let error = update(&index, &options).unwrap_err().to_string();
+    let error = update(&index, &options.resources).unwrap_err().to_string();
     assert!(error.contains("is gone, and with it all that the index is of"), "{error}");
 }
 
@@ -762,7 +754,8 @@ fn a_value_is_that_of_every_text_that_is_equal_to_it() {
     let lines = options(folder, 1);
     let normalization = umbel_sets::Normalization { ignore_case: true, ..Default::default() };
     let records = Records::JsonLines { key: vec!["id".to_owned()] };
-    let of_field = Options { records, normalization, ..lines.clone() };
+    let form = Form { normalization, ..records.into() };
+    let of_field = Options { form, ..lines.clone() };
     build(&index, Existing::Keep, &[folder.join("a")], &of_field).unwrap();
     let texts = ["x", "z", "X", "Y"].map(|text| text.as_bytes().to_vec()).to_vec();
     let wanted = Wanted { texts, matching: Matching::default() };
@@ -826,12 +819,12 @@ fn a_byte_order_mark_is_none_of_a_value() {
     };
     let lines = options(folder, 2);
     for (records, text) in [
-        (Records::Fields { key: key("1") }, rows(&|i| format!("value{i} other\n"))),
+        (Records::Fields { end: b'\n', key: key("1") }, rows(&|i| format!("value{i} other\n"))),
         (Records::JsonLines { key: key("id") }, rows(&|i| format!("{{\"id\": \"value{i}\"}}\n"))),
     ] {
         assert!(text.len() > 2 << 16, "more than one part");
         fs::write(&file, &text).unwrap();
-        let of_field = Options { records, ..lines.clone() };
+        let of_field = Options { form: records.into(), ..lines.clone() };
         build(&index, Existing::Replace, std::slice::from_ref(&file), &of_field).unwrap();
         for i in [0, 1, 8999] {
             let (found, _) = search(&index, &wanted(&format!("value{i}")), &lines).unwrap();
@@ -942,7 +935,7 @@ fn an_index_answers_the_same_by_any_spelling_of_its_path() {
         look(draw, is_new);
         if draw.below(8) == 0 {
             let (by, _) = spell(draw, &index);
-            let built = update(&by, &options).expect(&shown);
+            let built = update(&by, &options.resources).expect(&shown);
             let read = u64::from(is_new);
             assert_eq!((built.read, built.gone), (read, 0), "{shown}, then by {}", by.display());
             look(draw, false);

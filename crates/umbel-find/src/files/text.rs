@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use memchr::{memchr, memchr_iter};
 use umbel_io::compression::{self, Compression, Decoder, NeedsMemory, Point};
 use umbel_numbers::Size;
-use umbel_sets::{Options, Records, Rows, Start};
+use umbel_sets::{Form, Records, Rows, Start};
 
 /// Bytes of a block, unless a record is longer: it ends with the last record that ends within them. Tests have small ones.
 pub(crate) const BLOCK: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
@@ -63,17 +63,17 @@ pub(crate) struct Reading {
 impl Reading {
     /// For as many readers at a time as `threads`. Each uses half of its part of the cap for a decoder, an eighth for a
     /// record, and the rest for a lower-case copy and the keys; or, in a search, for the texts.
-    pub(crate) fn new(options: &Options, threads: usize) -> Result<Self> {
+    pub(crate) fn new(form: &Form, memory: u64, threads: usize) -> Result<Self> {
         Ok(Self {
-            rows: rows(options)?,
-            separator: options.separator,
-            lines: options.records == Records::Lines,
+            rows: rows(form)?,
+            separator: form.records.end(),
+            lines: matches!(form.records, Records::Lines(_)),
             ends_with_lines: matches!(
-                options.records,
-                Records::Lines | Records::JsonLines { .. } | Records::Fields { .. }
+                form.records,
+                Records::Lines(_) | Records::JsonLines { .. } | Records::Fields { .. }
             ),
-            memory: options.memory,
-            room: options.memory / threads as u64,
+            memory,
+            room: memory / threads as u64,
         })
     }
 
@@ -130,17 +130,17 @@ impl Reading {
 }
 
 /// How records are cut, for each field of the key.
-fn rows(options: &Options) -> Result<Vec<Rows>> {
-    let fields = options.records.key();
+fn rows(form: &Form) -> Result<Vec<Rows>> {
+    let fields = form.records.key();
     if fields.len() < 2 {
-        return Ok(vec![Rows::new(options)?]);
+        return Ok(vec![Rows::new(form)?]);
     }
-    let mut of_one = options.clone();
+    let mut of_one = form.clone();
     let of = |field: &String| {
         match &mut of_one.records {
             Records::Csv { key, .. }
             | Records::Tsv { key, .. }
-            | Records::Fields { key }
+            | Records::Fields { key, .. }
             | Records::JsonLines { key } => *key = vec![field.clone()],
             _ => {}
         }

@@ -100,10 +100,10 @@ def _run(verb: str, inputs: Sequence[Input], outs: dict[str, Path | None], given
         result = _job(
             verb,
             list(inputs),
+            own,
+            [name for name, value in own.items() if value not in (None, False, "first")],
             progress=progress,
-            given=[name for name, value in own.items() if value not in (None, False, "first")],
             **local,
-            **own,
             **options,
         )
     _log.info("%s: %s", verb, result.report if isinstance(result, Lines) else result)
@@ -296,4 +296,4 @@ def diff(
     if out is not None and any(separate.values()):
         raise ValueError("out is for all changes; omit it with added, removed and kept")
     ignored = [ignore_columns] if isinstance(ignore_columns, str) else list(ignore_columns)
-    return _run("diff", (old, new), {"out": out, **separate}, options, ignored=ignored)  # type: ignore[no-any-return]
+    return _run("diff", (old, new), {"out": out, **separate}, {**options, "ignored": ignored})  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ use umbel_foreign::{Format, KeyCounter, KeyType};
 use super::filter::LineKeys;
 use crate::input::Input;
 use crate::scan::{Lines, Scanner, Visit};
-use crate::{Error, Options};
+use crate::{Error, Form, Options};
 
 /// Counts the lines of `inputs`: an upper bound of their different keys.
 ///
@@ -28,7 +28,7 @@ pub fn count_keys(
     options: &Options,
 ) -> Result<u64, Error> {
     let keys = LineKeys::new(format, key_type)?;
-    one_field(format, options)?;
+    one_field(format, &options.form)?;
     if !format.counts_keys() {
         return count(inputs, options);
     }
@@ -40,8 +40,8 @@ pub fn count_keys(
 }
 
 /// Keys of other systems are single values, not rows.
-pub(super) fn one_field(format: Format, options: &Options) -> Result<(), Error> {
-    match options.records.key().len() {
+pub(super) fn one_field(format: Format, form: &Form) -> Result<(), Error> {
+    match form.records.key().len() {
         0 | 1 => Ok(()),
         fields => Err(Error::KeyFields { format, fields }),
     }

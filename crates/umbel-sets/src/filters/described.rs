@@ -5,7 +5,7 @@
 
 use umbel::{KeyDescription, Kind};
 
-use crate::{Error, Missing, Options};
+use crate::{Error, Form, Missing};
 
 /// Returns the description for a filter made from the keys of a job: empty for whole records compared as they are.
 /// `names` are the filter's names for the fields of the key; empty if it uses the job's.
@@ -16,9 +16,9 @@ use crate::{Error, Missing, Options};
 /// # Errors
 /// [`Error::Names`] if there are names, but not one for each field; [`Error::NamesOfRows`]; [`Error::Filter`] if they
 /// are too long.
-pub fn keys_of(kind: Kind, options: &Options, names: &[String]) -> Result<KeyDescription, Error> {
-    let fields = options.records.key();
-    if options.missing == Missing::Keep {
+pub fn keys_of(kind: Kind, form: &Form, names: &[String]) -> Result<KeyDescription, Error> {
+    let fields = form.records.key();
+    if form.missing == Missing::Keep {
         return Err(Error::KeptWithoutKey);
     }
     if kind.rows() && !names.is_empty() {
@@ -36,7 +36,7 @@ pub fn keys_of(kind: Kind, options: &Options, names: &[String]) -> Result<KeyDes
         names.iter().try_for_each(|field| say("field", field))?;
         say("type", "text")?;
     }
-    options.normalization.steps().try_for_each(|step| say("normalization", step))?;
+    form.normalization.steps().try_for_each(|step| say("normalization", step))?;
     Ok(keys)
 }
 

@@ -43,7 +43,7 @@ fn room_to_insert(filter: &mut Filter, budget: &Budget, options: &Options) -> Re
         Filter::Foreign(lines) => lines,
     };
     let format = lines.filter().format();
-    one_field(format, options)?;
+    one_field(format, &options.form)?;
     let room = budget.left(lines.filter().bytes_to_fill())?;
     if !format.grows() {
         return Ok(room);

@@ -100,7 +100,7 @@ impl<'a> LargeFilter<'a> {
         let (scanner, split) = self.begin(options)?;
         let mut pieces = self.pieces;
         let room = room(scanner.budget);
-        options.progress.expect(2 * lengths(inputs));
+        options.resources.progress.expect(2 * lengths(inputs));
         if let Some(had) = had {
             let of_output = &of_output(options);
             let scanner = Scanner::new(of_output, pieces.hasher.clone())?;
@@ -209,7 +209,7 @@ pub fn query_in_pieces(
         }
     };
     let (answered, _, receipt) = filter.answer(inputs, None, None, options, ask)?;
-    let sink = Mutex::new(Sink::new(out, options.separator));
+    let sink = Mutex::new(Sink::new(out, options.form.records.end()));
     let locked = || sink.lock().expect("no worker panics");
     let header = &|row: &[u8]| locked().header(Some(row));
     let lines = &|lines: &Lines<'_>, wanted: &[usize]| locked().rows(lines, wanted.iter().copied());
@@ -249,7 +249,7 @@ impl Split {
         }
         let buffer = (budget.rest / 8 / count).min(256 << 10) as usize;
         let file = |_| {
-            let file = PageWriter::new(buffer, options.tmp.file()?);
+            let file = PageWriter::new(buffer, options.resources.tmp.file()?);
             Ok(Mutex::new((file, 0)))
         };
         let files = (0..count).map(file).collect::<Result<_, Error>>()?;
@@ -340,7 +340,7 @@ impl Answers {
         options: &Options,
     ) -> Result<Self, Error> {
         let buffer = (budget.rest / 8 / count).clamp(512, 64 << 10) as usize;
-        let file = PageWriter::new(1 << 16, options.tmp.file()?);
+        let file = PageWriter::new(1 << 16, options.resources.tmp.file()?);
         Ok(Self { file, index, buffer, pieces: Vec::new() })
     }
 
@@ -481,11 +481,11 @@ mod tests {
 
     #[test]
     fn a_filter_larger_than_the_cap_is_the_same_file() {
-        let (dir, options) = workplace(b'\n');
-        let options = Options { memory: 16 << 20, threads: 2, ..options };
+        let (dir, mut options) = workplace(b'\n');
+        (options.resources.memory, options.resources.threads) = (16 << 20, 2);
         let inputs = write(dir.path(), &[lines(0..100_000)]);
         let plan = Plan::for_memory(Kind::Blocked, 100_000, 40 << 20).unwrap();
-        assert!(crate::room_left(plan.bytes(), &options).is_err());
+        assert!(crate::room_left(plan.bytes(), &options.resources).is_err());
         let (hasher, keys) = (KeyHasher::default(), KeyDescription::default());
         let mut found = Vec::new();
         let (report, receipt) =
@@ -493,7 +493,8 @@ mod tests {
         assert_eq!(report.lines, 100_000);
         let filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
         let mut filter = crate::Filter::Own(filter);
-        let roomy = Options { memory: 1 << 30, ..options.clone() };
+        let mut roomy = options.clone();
+        roomy.resources.memory = 1 << 30;
         crate::insert(&inputs, &mut filter, &roomy).unwrap();
         let mut expected = Vec::new();
         filter.write(&mut expected).unwrap();

@@ -60,7 +60,7 @@ impl<'a> Query<'a> {
         let queried = |filter| Queried::new(filter, hasher.scheme(), options);
         let asked = filters.iter().map(queried).collect::<Result<_, _>>()?;
         let bytes = filters.iter().map(Filter::bytes).fold(0, u64::saturating_add);
-        let (room, out) = (scanner.budget.left(bytes)?, Sink::new(out, options.separator));
+        let (room, out) = (scanner.budget.left(bytes)?, Sink::new(out, options.form.records.end()));
         Ok(Self::of(scanner, Among::Filters(asked), room, absent, out))
     }
 
@@ -78,11 +78,11 @@ impl<'a> Query<'a> {
         out: &'a mut (dyn Write + Send),
         options: &'a Options,
     ) -> Result<Self, Error> {
-        let column = options.records.column();
+        let column = options.form.records.column();
         let wanted = Among::Listed { list, shown, json: column.is_none() };
         let scanner = Scanner::new(options, KeyHasher::default())?;
         let room = scanner.budget.left(list.bytes())?;
-        let mut out = Sink::new(out, options.separator);
+        let mut out = Sink::new(out, options.form.records.end());
         if shown {
             out = out.with_style(RowStyle::Behind("prefix", column));
         }
@@ -215,7 +215,7 @@ impl<'a> Queried<'a> {
         let places = match filter {
             Filter::Own(own) => Indices::of(own, options, Attributes::indices)?,
             Filter::Foreign(lines) => {
-                one_field(lines.filter().format(), options)?;
+                one_field(lines.filter().format(), &options.form)?;
                 None
             }
         };

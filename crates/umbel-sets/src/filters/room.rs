@@ -5,26 +5,26 @@ use umbel_foreign::ForeignFilter;
 
 use super::filter::Filter;
 use crate::budget::Budget;
-use crate::{Error, Options};
+use crate::{Error, Resources};
 
 /// Returns the bytes that the memory cap leaves besides a filter of this many bytes, for work with lines.
 ///
 /// # Errors
 /// [`Error::Memory`], with a cap that suffices, if that is too little.
-pub fn room_left(bytes: u64, options: &Options) -> Result<u64, Error> {
-    Budget::new(options.memory, options.threads)?.left(bytes)
+pub fn room_left(bytes: u64, resources: &Resources) -> Result<u64, Error> {
+    resources.budget()?.left(bytes)
 }
 
 /// Like [`room_left`], next to a filter that lines are inserted into: one that grows may use everything.
 ///
 /// # Errors
 /// As [`room_left`].
-pub fn room_beside(filter: &Filter, options: &Options) -> Result<u64, Error> {
+pub fn room_beside(filter: &Filter, resources: &Resources) -> Result<u64, Error> {
     let grows = match filter {
         Filter::Own(filter) => filter.plan().kind().capacity() == Capacity::First,
         Filter::Foreign(lines) => lines.filter().format().grows(),
     };
-    let room = room_left(filter.bytes(), options)?;
+    let room = room_left(filter.bytes(), resources)?;
     Ok(if grows { 0 } else { room })
 }
 

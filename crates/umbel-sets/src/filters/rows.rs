@@ -22,7 +22,7 @@ impl Indices {
         indices: impl FnOnce(&Attributes, &[String]) -> Result<Vec<usize>, RowError>,
     ) -> Result<Option<Self>, Error> {
         let AnyFilter::Attributes(filter) = filter else { return Ok(None) };
-        let places = indices(filter, options.records.key())?;
+        let places = indices(filter, options.form.records.key())?;
         Ok(Some(Self { places, attributes: filter.names().len() }))
     }
 

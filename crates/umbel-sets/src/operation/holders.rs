@@ -54,13 +54,15 @@ impl<'a> Holders<'a> {
         Ok(self)
     }
 
-    /// Selects, among these, lines that exactly the inputs with these indexes have.
+    /// Selects, among these, lines that exactly the inputs with these indexes have; all, if there are none.
     ///
     /// # Panics
-    /// If there is no such input, or `only` is empty.
+    /// If there is no such input.
     #[must_use]
     pub fn only(mut self, only: &[usize]) -> Self {
-        assert!(!only.is_empty(), "a line is in one input at least");
+        if only.is_empty() {
+            return self;
+        }
         let inputs = self.operation.inputs.len();
         assert!(only.iter().all(|input| *input < inputs), "there are such inputs");
         let mut bits = vec![0u8; 8 * inputs.div_ceil(64)];
@@ -71,17 +73,17 @@ impl<'a> Holders<'a> {
         Self { only: Some(bits), ..self }
     }
 
-    /// Writes the inputs that have it in front of each line: as a column named `files`, separated by commas; with JSON
+    /// With labels, writes the inputs that have it in front of each line: as a column named `files`, separated by commas; with JSON
     /// lines, as `{"files":[1,3],"record":…}`.
     #[must_use]
-    pub fn with_labels(self, labels: Labels) -> Self {
-        Self { labels: Some(labels), ..self }
+    pub fn with_labels(self, labels: Option<Labels>) -> Self {
+        Self { labels, ..self }
     }
 
-    /// Writes the result in the order of the keys' bytes, as [`SetOperation::sorted`] does.
+    /// If so, writes the result in the order of the keys' bytes, as [`SetOperation::sorted`] does.
     #[must_use]
-    pub fn sorted(self) -> Self {
-        Self { operation: self.operation.sorted(), ..self }
+    pub fn sorted(self, sorted: bool) -> Self {
+        Self { operation: self.operation.sorted(sorted), ..self }
     }
 
     /// Plans the job; reads samples of the inputs.
@@ -98,14 +100,14 @@ impl<'a> Holders<'a> {
     /// As for [`SetOperation::run`].
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         let SetOperation { inputs, options, .. } = self.operation;
-        let Options { records, separator, .. } = options;
+        let records = &options.form.records;
         let bytes = 8 * inputs.len().div_ceil(64);
         let labels = self.labels.map(|labels| self.each(labels));
         let style = match labels {
             Some(_) => RowStyle::Behind("files", records.column()),
             None => RowStyle::Rows,
         };
-        let mut sink = Sink::new(out, *separator).with_style(style);
+        let mut sink = Sink::new(out, records.end()).with_style(style);
         sink.header(self.operation.header()?.as_deref())?;
         let mut text = Vec::new();
         let mut report = self.operation.hand_in_order(bytes, &mut |selected| {
@@ -131,7 +133,7 @@ impl<'a> Holders<'a> {
                 text.extend_from_slice(label);
             }
         }
-        match self.operation.options.records {
+        match self.operation.options.form.records {
             Records::JsonLines { .. } => {
                 text[0] = b'[';
                 text.push(b']');
@@ -146,7 +148,7 @@ impl<'a> Holders<'a> {
 
     /// The label of each input.
     fn each(&self, labels: Labels) -> Vec<Vec<u8>> {
-        let json = self.operation.options.records.column().is_none();
+        let json = self.operation.options.form.records.column().is_none();
         let label = |(number, input): (usize, &Input)| match labels {
             Labels::Numbers => number.to_string(),
             Labels::Names if json => serde_json::Value::from(input.name()).to_string(),
@@ -208,7 +210,7 @@ mod tests {
         let (at_least, only, labels) = wanted;
         let job = Holders::new(inputs, options).unwrap().at_least(*at_least).unwrap();
         let job = only.iter().fold(job, |job, only| job.only(only));
-        let job = if *labels { job.with_labels(Labels::Numbers) } else { job };
+        let job = job.with_labels(labels.then_some(Labels::Numbers));
         let job = Holders { operation: job.operation.with_budget(budget), ..job };
         let mut out = Vec::new();
         let (plan, report) = (job.plan().unwrap(), job.run(&mut out).unwrap());

@@ -102,7 +102,7 @@ impl<'a> Join<'a> {
     /// Unless there are two inputs, and a key.
     pub fn new(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
         assert_eq!(inputs.len(), 2, "the inputs of a join");
-        assert!(!options.records.key().is_empty(), "rows are joined by a key");
+        assert!(!options.form.records.key().is_empty(), "rows are joined by a key");
         Ok(Self {
             inputs,
             options,
@@ -110,7 +110,7 @@ impl<'a> Join<'a> {
             partners: Partners::All,
             prefix: None,
             total: false,
-            budget: Budget::new(options.memory, options.threads)?,
+            budget: options.resources.budget()?,
         })
     }
 
@@ -152,7 +152,7 @@ impl<'a> Join<'a> {
 
     /// The error of a key with several rows in the second input.
     fn repeated(&self, key: &[u8]) -> Error {
-        let values = crate::values_of(key, self.options.records.key().len());
+        let values = crate::values_of(key, self.options.form.records.key().len());
         let values: Vec<_> = values.map(String::from_utf8_lossy).collect();
         Error::Repeated { name: self.inputs[1].name().to_owned(), key: values.join(", ") }
     }
@@ -219,12 +219,12 @@ impl<'a> Join<'a> {
         let beside = beside.map_err(|error| scanner.located(error, self.inputs))?;
         let [left, right] = beside.widths();
         let inputs = [self.inputs[0].again().joined(left), self.inputs[1].again().joined(right)];
-        self.options.progress.expect(plan.bytes_read - plan.later);
-        let mut sink = Sink::new(out, self.options.separator);
+        self.options.resources.progress.expect(plan.bytes_read - plan.later);
+        let mut sink = Sink::new(out, self.options.form.records.end());
         let mut joining = Joining {
             join: &Join { inputs: &inputs, ..*self },
             beside: &beside,
-            disk: Disk::new(&self.options.tmp),
+            disk: Disk::new(&self.options.resources.tmp),
             passes: Passes::new(&inputs),
             scanner,
             matched: AtomicU64::new(0),

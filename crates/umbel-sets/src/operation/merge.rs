@@ -85,7 +85,7 @@ impl SetOperation<'_> {
     /// Whether samples of all inputs are sorted.
     pub(super) fn seems_sorted(&self) -> Result<bool, Error> {
         const SAMPLES: u64 = 64;
-        let separator = self.options.separator;
+        let separator = self.options.form.records.end();
         let mut bytes = [0; 2 * PROBE];
         for input in self.inputs {
             let (reader, length) = (input.open()?, input.length());
@@ -124,7 +124,7 @@ impl SetOperation<'_> {
         let part = (length / (4 * self.budget.threads as u64)).clamp(PART[0], PART[1]);
         let parts = (length / part).max(1);
         let work = |part, worker: &mut Option<Worker<'s>>| -> Result<Vec<u64>, Halt> {
-            self.options.progress.check()?;
+            self.options.resources.progress.check()?;
             let worker = match worker {
                 Some(worker) => worker,
                 none => none.insert(Worker::new(self, disk, longest)?),
@@ -161,7 +161,7 @@ impl SetOperation<'_> {
         disk: &Disk,
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
-        let separator = self.options.separator;
+        let separator = self.options.form.records.end();
         let mut put = |text: &[u8], lines: u64| {
             if sink.is_plain() {
                 return sink.text(text, lines);
@@ -237,7 +237,7 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         let SetOperation { rule, options, .. } = *self.operation;
-        let separator = options.separator;
+        let separator = options.form.records.end();
         let mut bytes = 0;
         for cursor in &mut self.cursors {
             let bound = |key: &Option<Vec<u8>>, none| match key {
@@ -283,7 +283,7 @@ impl<'a> Worker<'a> {
         for (lines, cursor) in self.merged.lines.iter_mut().zip(&mut self.cursors) {
             *lines += cursor.end_range(until.as_deref())?;
         }
-        options.progress.advance(bytes);
+        options.resources.progress.advance(bytes);
         Ok(())
     }
 }
@@ -313,7 +313,7 @@ impl<'a> Cursor<'a> {
         let size = operation.buffer() as usize;
         Self {
             reader,
-            separator: operation.options.separator,
+            separator: operation.options.form.records.end(),
             most: size,
             buffer: PageBuffer::new(size.min(START).next_multiple_of(PAGE)),
             begin: 0,
@@ -486,8 +486,8 @@ mod tests {
         let merge = SetOperation::within(budget, inputs, rule, options);
         assert!(merge.can_merge());
         let mut out = Vec::new();
-        let mut sink = Sink::new(&mut out, options.separator);
-        let mut report = merge.merge(&Disk::new(&options.tmp), &mut sink).unwrap()?;
+        let mut sink = Sink::new(&mut out, options.form.records.end());
+        let mut report = merge.merge(&Disk::new(&options.resources.tmp), &mut sink).unwrap()?;
         sink.finish(&mut report).unwrap();
         Some((out, report))
     }
@@ -591,7 +591,7 @@ mod tests {
         let inputs = write(dir.path(), &[lines]);
         let job = SetOperation::within(cramped(3), &inputs, Rule::DISTINCT, &options);
         for part in 0..4 {
-            let mut worker = Worker::new(&job, &Disk::new(&options.tmp), 0).unwrap();
+            let mut worker = Worker::new(&job, &Disk::new(&options.resources.tmp), 0).unwrap();
             assert!(worker.part(part, 4).is_ok());
             assert!((999..=1001).contains(&worker.merged.lines[0]), "{:?}", worker.merged.lines);
         }

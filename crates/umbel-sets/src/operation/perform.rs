@@ -21,10 +21,10 @@ impl SetOperation<'_> {
     /// Errors of reading, of temporary files and of `out`. Output before an error is the beginning of the result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         let style = match self.counted && self.fpp.is_none() {
-            true => RowStyle::Behind("count", self.options.records.column()),
+            true => RowStyle::Behind("count", self.options.form.records.column()),
             false => RowStyle::Rows,
         };
-        let mut sink = Sink::new(out, self.options.separator).with_style(style);
+        let mut sink = Sink::new(out, self.options.form.records.end()).with_style(style);
         if self.fpp.is_some() || (self.ranked.is_none() && !self.sorted) {
             return self.write(sink, None);
         }
@@ -44,7 +44,7 @@ impl SetOperation<'_> {
         if ranked.is_none() && !self.sorted {
             return self.hand(hand);
         }
-        let disk = Disk::new(&self.options.tmp);
+        let disk = Disk::new(&self.options.resources.tmp);
         let Top(most) = ranked.unwrap_or(Top::ALL);
         let mut sorting = Sorting::new(most, self.ordering(), &disk);
         let mut report = if ranked.is_some() {
@@ -80,14 +80,15 @@ impl SetOperation<'_> {
         hand: &'h mut Hand<'h>,
     ) -> Result<Report, Error> {
         let mut nowhere = io::sink();
-        let sink = Sink::new(&mut nowhere, self.options.separator);
+        let sink = Sink::new(&mut nowhere, self.options.form.records.end());
         self.write(sink.with_style(RowStyle::Handed(hand)), seen)
     }
 
     fn write(&self, mut sink: Sink<'_>, seen: Option<Seen>) -> Result<Report, Error> {
         let (mut plan, mut passes) = (self.plan()?, Passes::new(self.inputs));
         if plan.steps == Steps::Merge {
-            let (progress, disk) = (&self.options.progress, Disk::new(&self.options.tmp));
+            let (progress, disk) =
+                (&self.options.resources.progress, Disk::new(&self.options.resources.tmp));
             let before = progress.done();
             progress.expect(plan.bytes_read);
             if let Some(mut report) = self.merge(&disk, &mut sink)? {
@@ -111,13 +112,13 @@ impl SetOperation<'_> {
         };
         let scanner = self.scanner(hasher)?;
         scanner.check_headers(self.inputs)?;
-        self.options.progress.expect(plan.bytes_read);
+        self.options.resources.progress.expect(plan.bytes_read);
         let mut run = Run {
             inputs: self.inputs,
             rule: self.rule.planned(&plan),
             from: self.from(),
             places: Places::new(self.inputs),
-            disk: Disk::new(&self.options.tmp),
+            disk: Disk::new(&self.options.resources.tmp),
             passes,
             scanner,
         };

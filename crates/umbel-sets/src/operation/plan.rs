@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::input::{estimate_lines, lengths};
 use crate::sample::Sample;
 use crate::table::KEPT_LINE;
-use crate::{Error, Options, Records};
+use crate::{Error, Form, Records};
 
 /// The rate of the filter of all lines: a lower one costs bits, and so cache misses; a higher one costs lines kept for
 /// nothing, some 100 bytes each. The optimum is flat between 0.3 and 2 %.
@@ -117,8 +117,8 @@ impl SetOperation<'_> {
     /// Read errors; with an error allowed, [`Error::Memory`] if the filters do not fit.
     pub fn plan(&self) -> Result<SetPlan, Error> {
         let plan = self.plan_start()?;
-        let Options { records, normalization, .. } = self.options;
-        let by_bytes = *records == Records::Lines && normalization.is_none();
+        let Form { records, normalization, .. } = &self.options.form;
+        let by_bytes = matches!(records, Records::Lines(_)) && normalization.is_none();
         let may_merge =
             self.fpp.is_none() && by_bytes && self.can_merge() && plan.bytes_read > SMALL;
         if may_merge && self.seems_sorted()? {

@@ -33,7 +33,7 @@ impl<'a> SetOperation<'a> {
         rule: Rule,
         options: &'a Options,
     ) -> Result<Self, Error> {
-        let budget = Budget::new(options.memory, options.threads)?;
+        let budget = options.resources.budget()?;
         Ok(Self::within(budget, inputs, rule, options))
     }
 
@@ -103,12 +103,12 @@ impl<'a> SetOperation<'a> {
         Self::new(inputs, Rule::of_first(Others::Anti, false), options)
     }
 
-    /// Selects every line of the first of two or more inputs whose key all others have, or with
+    /// With `all`, selects every line of the first of two or more inputs whose key all others have, or with
     /// [`except`](Self::except) none of them, including repeats: a semi-join or an anti-join. Other operations are
     /// unchanged.
     #[must_use]
-    pub fn every(self) -> Self {
-        let every = self.rule.whose == Whose::First;
+    pub fn every(self, all: bool) -> Self {
+        let every = all && self.rule.whose == Whose::First;
         Self { rule: Rule { every, ..self.rule }, ..self }
     }
 
@@ -119,11 +119,11 @@ impl<'a> SetOperation<'a> {
         Self { fpp, ..self }
     }
 
-    /// Writes the result in the order of the keys' bytes, as `LC_ALL=C sort` sorts lines; records without a key come
+    /// If so, writes the result in the order of the keys' bytes, as `LC_ALL=C sort` sorts lines; records without a key come
     /// first. Results with an error, and [ranked](Distinct::ranked) ones, keep their own order.
     #[must_use]
-    pub fn sorted(self) -> Self {
-        Self { sorted: true, ..self.in_order() }
+    pub fn sorted(self, sorted: bool) -> Self {
+        if sorted { Self { sorted, ..self.in_order() } } else { self }
     }
 
     /// Sets the budget.

@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn the_longest_line_is_one_of_any_input() {
         let (_dir, options) = workplace(b'\n');
-        let disk = Disk::new(&options.tmp);
+        let disk = Disk::new(&options.resources.tmp);
         let spill = |lengths: &[usize]| {
             let mut lines = SpillWriter::new(&disk, 1 << 12, Layout::Lines).unwrap();
             for &length in lengths {

@@ -142,7 +142,7 @@ mod tests {
             most in prop_oneof![Just(u64::MAX), 0u64..400],
         ) {
             let (_dir, options) = workplace(b'\n');
-            let disk = Disk::new(&options.tmp);
+            let disk = Disk::new(&options.resources.tmp);
             let mut sorting = Sorting::new(most, memory, &disk);
             for (i, (key, count)) in rows.iter().enumerate() {
                 let row = format!("{i} {}", "x".repeat(i % 40));

@@ -123,13 +123,9 @@ fn job<'a>(
 ) -> SetOperation<'a> {
     let job = match ask {
         Ask::Distinct(distinct) => SetOperation::distinct(inputs, distinct, options),
-        Ask::Except { every } => {
-            let job = SetOperation::except(inputs, options);
-            if every { job.map(SetOperation::every) } else { job }
-        }
+        Ask::Except { every } => SetOperation::except(inputs, options).map(|job| job.every(every)),
         Ask::Common { at_least, every } => {
-            let job = SetOperation::common(inputs, at_least, options);
-            if every { job.map(SetOperation::every) } else { job }
+            SetOperation::common(inputs, at_least, options).map(|job| job.every(every))
         }
     };
     job.unwrap().with_budget(budget)
@@ -161,7 +157,7 @@ proptest! {
             ask => ask,
         };
         let (_dir, inputs, options) = files.workplace();
-        let (found, _) = run(&job(&inputs, ask, files.budget, &options).sorted());
+        let (found, _) = run(&job(&inputs, ask, files.budget, &options).sorted(true));
         let expected = model(&files.inputs, files.separator, ask);
         let mut lines = lines_of(&expected, files.separator);
         lines.sort_unstable();
@@ -462,7 +458,7 @@ fn a_merge_that_is_given_up_is_reported_and_no_longer_expected() {
     let planned = job.plan_unsorted().unwrap().bytes_read;
     let (_, report) = run(&job);
     assert_eq!(report.found, 1_200_001);
-    let (done, total) = (options.progress.done(), options.progress.total());
+    let (done, total) = (options.resources.progress.done(), options.resources.progress.total());
     assert_eq!([report.bytes_read, total], [done; 2]);
     assert!(planned < done && done < planned + inputs[0].length(), "{planned} {done}");
 }
@@ -602,9 +598,9 @@ proptest! {
         }),
     ) {
         let (dir, mut options) = workplace(b'\n');
-        (options.threads, options.memory) = (threads, memory);
+        (options.resources.threads, options.resources.memory) = (threads, memory);
         if keyed {
-            options.records = crate::Records::Tsv { header: true, key: vec!["k".to_owned()] };
+            options.form.records = crate::Records::Tsv { header: true, key: vec!["k".to_owned()] };
         }
         let sides = sides.map(|side| side.iter().map(|(k, v)| format!("{k}\t{v}").into_bytes()).collect::<Vec<_>>());
         let inputs = write(dir.path(), &[&sides[0], &sides[1]].map(|rows| {
@@ -612,8 +608,7 @@ proptest! {
             [&header[..], rows].concat().iter().flat_map(|row| [row, &b"\n"[..]].concat()).collect()
         }));
         let mut shown = Vec::new();
-        let diff = Diff::new(&inputs, &options).unwrap();
-        let diff = if paired { diff.paired() } else { diff };
+        let diff = Diff::new(&inputs, &options).unwrap().paired(paired);
         let report = diff.run(&mut |change, row| {
             shown.push((change, row.to_vec()));
             Ok(())
@@ -658,12 +653,13 @@ proptest! {
 fn an_operation_and_the_order_of_its_results_share_the_memory() {
     let dir = tempfile::tempdir().unwrap();
     for memory in [16 << 20, 100 << 20, (1 << 30) + 1] {
-        let options = Options { memory, ..options(dir.path(), b'\n') };
-        let Budget { rest, .. } = Budget::new(memory, options.threads).unwrap();
+        let mut options = options(dir.path(), b'\n');
+        options.resources.memory = memory;
+        let Budget { rest, .. } = Budget::new(memory, options.resources.threads).unwrap();
         let ranked = Distinct { ranked: Some(Top::ALL), ..Distinct::default() };
         for job in [
             SetOperation::distinct(&[], ranked, &options).unwrap(),
-            SetOperation::except(&[], &options).unwrap().sorted(),
+            SetOperation::except(&[], &options).unwrap().sorted(true),
         ] {
             let both = job.budget.rest + job.ordering();
             assert!((rest..=rest + 1).contains(&both), "{both} of {rest}");
@@ -675,7 +671,7 @@ fn an_operation_and_the_order_of_its_results_share_the_memory() {
 fn a_cancelled_job_ends_with_an_error() {
     let (dir, options) = workplace(b'\n');
     let inputs = write(dir.path(), &[lines(0..50_000), lines(0..50_000)]);
-    options.progress.cancel();
+    options.resources.progress.cancel();
     for job in [
         SetOperation::common(&inputs, 2, &options).unwrap().with_budget(cramped(2)),
         SetOperation::distinct(&inputs, Distinct::default(), &options).unwrap(),
@@ -684,6 +680,6 @@ fn a_cancelled_job_ends_with_an_error() {
         let error = job.run(&mut Vec::new()).unwrap_err();
         assert!(matches!(error, Error::Cancelled), "{error}");
     }
-    let spooled = crate::input::Spool::new(&options).add("pipe", &mut &b"a\n"[..]);
+    let spooled = crate::input::Spool::new(&options.resources).add("pipe", &mut &b"a\n"[..]);
     assert!(matches!(spooled, Err(Error::Cancelled)));
 }

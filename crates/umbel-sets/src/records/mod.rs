@@ -42,19 +42,43 @@ use umbel_numbers::nearest;
 use crate::error::{Place, QuoteFlaw};
 use crate::line_counter::{MARK, mark};
 
-use crate::{Error, Options};
+use crate::Error;
+
+/// What the rows of inputs are: what a record is and its key, which of them are equal, and what is done with others. By default
+/// lines, compared byte by byte.
+#[derive(Clone, Debug, Default)]
+pub struct Form {
+    /// The format of records, and their key.
+    pub records: Records,
+    /// The names of the key's fields in inputs after the first, if they differ there: one name for each, or none.
+    pub others: Vec<String>,
+    /// Columns of CSV or TSV that do not count where whole rows are compared.
+    pub ignored: Vec<String>,
+    /// Which differences between keys to ignore.
+    pub normalization: Normalization,
+    /// What to do with records that lack a field of the key.
+    pub missing: Missing,
+    /// What to do with records that cannot be read.
+    pub bad: Bad,
+}
+
+impl From<Records> for Form {
+    /// Records that must all have their key, which is compared byte by byte.
+    fn from(records: Records) -> Self {
+        Self { records, ..Self::default() }
+    }
+}
 
 /// How inputs are split into records, and which part of a record is its key.
 ///
 /// Fields are columns, given by their name in the header or by their number from 1 (a name wins), or paths into JSON:
 /// `user.id`, `tags.0`, or a JSON pointer such as `/a.b/c` for names with a dot. Without any field the whole record is
 /// the key. Empty lines, and blank ones in JSON, are not records.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Records {
-    /// Lines, each its own key, ended by [`Options::separator`](crate::Options::separator).
-    #[default]
-    Lines,
+    /// Lines, each its own key, and the byte that ends them: `\n`, or 0.
+    Lines(u8),
     /// Comma-separated values after RFC 4180: fields in quotes may have delimiters and line feeds. A
     /// carriage return before the line feed belongs to the end of the record.
     Csv {
@@ -67,9 +91,11 @@ pub enum Records {
         /// Whether whole rows are compared as they are written, quotes included, and not value by value.
         raw: bool,
     },
-    /// Lines of fields separated by runs of spaces and tabs, as in awk; leading and trailing ones are ignored. Lines
-    /// end with [`Options::separator`](crate::Options::separator); a carriage return before it belongs to the end.
+    /// Lines of fields separated by runs of spaces and tabs, as in awk; leading and trailing ones are ignored. A
+    /// carriage return before the end of a line belongs to the end.
     Fields {
+        /// The byte that ends a line: `\n`, or 0.
+        end: u8,
         /// The fields of the key, by their numbers from 1.
         key: Vec<String>,
     },
@@ -87,14 +113,29 @@ pub enum Records {
     },
 }
 
+impl Default for Records {
+    /// Lines that end with `\n`.
+    fn default() -> Self {
+        Self::Lines(b'\n')
+    }
+}
+
 impl Records {
+    /// Returns the byte that ends a record.
+    pub fn end(&self) -> u8 {
+        match self {
+            Self::Lines(end) | Self::Fields { end, .. } => *end,
+            _ => b'\n',
+        }
+    }
+
     /// Returns the fields of the key, in order; empty if the whole record is the key.
     pub fn key(&self) -> &[String] {
         match self {
-            Self::Lines => &[],
+            Self::Lines(_) => &[],
             Self::Csv { key, .. }
             | Self::Tsv { key, .. }
-            | Self::Fields { key }
+            | Self::Fields { key, .. }
             | Self::JsonLines { key } => key,
         }
     }
@@ -102,7 +143,7 @@ impl Records {
     /// The byte after a column in front of a row; JSON lines have no columns.
     pub(crate) fn column(&self) -> Option<u8> {
         match self {
-            Self::Lines | Self::Fields { .. } | Self::Tsv { .. } => Some(b'\t'),
+            Self::Lines(_) | Self::Fields { .. } | Self::Tsv { .. } => Some(b'\t'),
             Self::Csv { delimiter, .. } => Some(*delimiter),
             Self::JsonLines { .. } => None,
         }
@@ -299,18 +340,17 @@ impl Kind {
 }
 
 impl Format {
-    pub(crate) fn new(options: &Options) -> Result<Self, Error> {
-        let Options { records, separator, ignored, normalization, missing, bad, .. } = options;
+    pub(crate) fn new(form: &Form) -> Result<Self, Error> {
+        let Form { records, others, ignored, normalization, missing, bad } = form;
         let (kind, header) = match records {
-            Records::Lines => (Kind::Lines(*separator), false),
-            Records::Fields { .. } => (Kind::Fields(*separator), false),
-            _ if *separator != b'\n' => return Err(Error::Separator),
+            Records::Lines(end) => (Kind::Lines(*end), false),
+            Records::Fields { end, .. } => (Kind::Fields(*end), false),
             Records::Csv { delimiter, header, .. } => (Kind::csv(*delimiter)?, *header),
             Records::Tsv { header, .. } => (Kind::Tsv, *header),
             Records::JsonLines { .. } => (Kind::Json, false),
         };
         let fields = records.key();
-        let others = if options.others.is_empty() { fields } else { &options.others };
+        let others = if others.is_empty() { fields } else { others };
         if others.len() != fields.len() {
             return Err(Error::OtherFields { fields: fields.len(), others: others.len() });
         }
@@ -561,7 +601,7 @@ pub(crate) struct Head<'f> {
     columns: Vec<usize>,
     /// The columns that do not count in whole rows.
     ignored: Vec<usize>,
-    /// Whether the input names the fields by [`Options::others`].
+    /// Whether the input names the fields by [`Form::others`].
     other: bool,
     /// The columns of a row that is joined with another.
     pub(crate) width: Option<usize>,

@@ -17,7 +17,7 @@ use crate::input::Spool;
 use crate::inputs::ReadFrom;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::testing::{Drip, budget, long};
-use crate::{Input, Options, SetOperation};
+use crate::{Form, Input, Options, SetOperation};
 
 /// A record as it was seen: offset, row, key.
 type Seen = (u64, Vec<u8>, Vec<u8>);
@@ -57,7 +57,7 @@ impl Collect {
 }
 
 fn options(dir: &Path, records: Records) -> Options {
-    Options { records, ..crate::testing::options(dir, b'\n') }
+    crate::testing::options_of(dir, records)
 }
 
 fn workplace(records: Records) -> (TempDir, Options) {
@@ -67,8 +67,8 @@ fn workplace(records: Records) -> (TempDir, Options) {
 }
 
 fn input(dir: &Path, bytes: &[u8]) -> [Input; 1] {
-    let options = options(dir, Records::Lines);
-    [Spool::new(&options).add("input", &mut &*bytes).unwrap()]
+    let options = options(dir, Records::default());
+    [Spool::new(&options.resources).add("input", &mut &*bytes).unwrap()]
 }
 
 /// What a scan reads from `bytes`, in chunks by threads or as a stream, with the header.
@@ -89,7 +89,7 @@ fn see(
     drop(visit);
     let seen = collect.seen.into_inner().unwrap();
     assert_eq!(report.lines, seen.len() as u64);
-    assert_eq!(options.progress.done(), bytes.len() as u64);
+    assert_eq!(options.resources.progress.done(), bytes.len() as u64);
     Ok((collect.header.into_inner().unwrap(), seen))
 }
 
@@ -529,7 +529,7 @@ fn a_long_record_needs_room_for_its_copies() {
         key: key.iter().map(|&column| column.to_owned()).collect(),
         raw,
     };
-    for records in [Records::Lines, csv(&[], true)] {
+    for records in [Records::default(), csv(&[], true)] {
         see(&records, bytes.as_bytes(), budget, None).unwrap();
     }
     for records in [csv(&[], false), csv(&["1"], true)] {
@@ -582,17 +582,12 @@ fn a_row_that_changed_is_noticed_though_its_key_did_not() {
 
 #[test]
 fn other_inputs_name_as_many_fields_or_none() {
-    let dir = tempfile::tempdir().unwrap();
     let names = |count: usize| ["a", "b", "c"][..count].iter().map(|&name| name.into()).collect();
     for (fields, others) in [(2, 0), (2, 2), (2, 1), (1, 3), (0, 1)] {
         let records = Records::JsonLines { key: names(fields) };
-        let options = Options {
-            records,
-            others: names(others),
-            ..crate::testing::options(dir.path(), b'\n')
-        };
+        let form = Form { others: names(others), ..records.into() };
         let wanted = if others == 0 || others == fields { None } else { Some((fields, others)) };
-        let found = match Format::new(&options) {
+        let found = match Format::new(&form) {
             Err(Error::OtherFields { fields, others }) => Some((fields, others)),
             Err(error) => panic!("{error}"),
             Ok(_) => None,

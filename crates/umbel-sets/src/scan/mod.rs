@@ -192,7 +192,7 @@ pub(crate) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(options: &'a Options, hasher: impl Into<LineHasher>) -> Result<Self, Error> {
-        Self::within(Budget::new(options.memory, options.threads)?, options, hasher)
+        Self::within(options.resources.budget()?, options, hasher)
     }
 
     pub(crate) fn within(
@@ -201,11 +201,11 @@ impl<'a> Scanner<'a> {
         hasher: impl Into<LineHasher>,
     ) -> Result<Self, Error> {
         let hasher = hasher.into();
-        let format = Format::new(options)?;
+        let format = Format::new(&options.form)?;
         // A worker's memory is the same for all formats: keys take the place of lines.
         let share = if format.is_lines() { 1 } else { 2 };
         let chunk = (budget.chunk / share).max(1);
-        let progress = &options.progress;
+        let progress = &options.resources.progress;
         let (kept, heads) = (budget.kept / share, Mutex::default());
         Ok(Self { budget, hasher, format, chunk, kept, heads, progress })
     }

@@ -20,7 +20,7 @@ use crate::inputs::ReadFrom;
 use crate::report::{ErrorBound, Report};
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
-use crate::{Bad, Error, Header, Missing, Options, Records};
+use crate::{Bad, Error, Form, Header, Missing, Options, Records};
 
 /// The progress of a run when its filter is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -173,7 +173,7 @@ impl<'a> Seen<'a> {
             }
             (of_output(state.recorder.options), state.filter.hasher().clone())
         };
-        options.progress.expect(output.length());
+        options.resources.progress.expect(output.length());
         let had = Visit::in_order(self.room, |lines| {
             let mut state = self.state.lock().expect("no worker panics");
             state.insert(lines, &mut vec![false; lines.len()])?.1.map_or(Ok(()), Err)
@@ -245,7 +245,7 @@ impl<'a> Recorder<'a> {
         every: Duration,
         options: &'a Options,
     ) -> Self {
-        let (sink, at) = (Sink::new(out, options.separator), Checkpoint::default());
+        let (sink, at) = (Sink::new(out, options.form.records.end()), Checkpoint::default());
         let (saved, noted) = (Instant::now(), Vec::new());
         Self { sink, save, every, saved, new: false, under: None, has: None, options, at, noted }
     }
@@ -298,7 +298,7 @@ impl<'a> Recorder<'a> {
     /// Writes the header of an input, unless the output has one, which must be the same.
     pub(super) fn header(&mut self, row: &[u8]) -> Result<(), Error> {
         match &self.under {
-            Some(header) => header.check(&self.at.input, row, self.options),
+            Some(header) => header.check(&self.at.input, row, &self.options.form),
             None => self.sink.header(Some(row)),
         }
     }
@@ -384,12 +384,13 @@ impl State<'_> {
 
 /// Options to read the output's own lines: a line without a key, such as a record cut off by a crash, is skipped.
 pub(crate) fn of_output(options: &Options) -> Options {
-    let (mut missing, mut bad) = (options.missing, options.bad);
-    if missing == Missing::Refuse {
-        missing = Missing::Skip;
+    let mut options = options.clone();
+    let Form { records, missing, bad, .. } = &mut options.form;
+    if *missing == Missing::Refuse {
+        *missing = Missing::Skip;
     }
-    if matches!(options.records, Records::JsonLines { .. }) {
-        bad = Bad::Skip;
+    if matches!(records, Records::JsonLines { .. }) {
+        *bad = Bad::Skip;
     }
-    Options { missing, bad, ..options.clone() }
+    options
 }

@@ -7,7 +7,7 @@ use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan};
 use super::*;
 use crate::input::lengths;
 use crate::testing::{input, lines, options, workplace};
-use crate::{Error, LargeFilter, Options, build_in_pieces, query_in_pieces};
+use crate::{Error, LargeFilter, build_in_pieces, query_in_pieces};
 
 /// Keeps what a run records.
 #[derive(Default)]
@@ -67,11 +67,12 @@ fn lines_seen_before_are_left_out_until_the_filter_is_full() {
 #[test]
 fn reports_of_work_piece_by_piece_have_all_bytes() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options { memory: 16 << 20, ..options(dir.path(), b'\n') };
+    let mut options = options(dir.path(), b'\n');
+    options.resources.memory = 16 << 20;
     let known = lines(0..10_000);
     let inputs = [input(dir.path(), "known", &known), input(dir.path(), "new", &lines(1..20_000))];
     let plan = Plan::for_memory(Kind::Blocked, 100_000, 24 << 20).unwrap();
-    assert!(crate::room_left(plan.bytes(), &options).is_err());
+    assert!(crate::room_left(plan.bytes(), &options.resources).is_err());
     let mut file = tempfile::tempfile().unwrap();
     let (hasher, keys) = (KeyHasher::default(), KeyDescription::default());
     build_in_pieces(&inputs[..1], &plan, hasher, &keys, &mut file, &options).unwrap();

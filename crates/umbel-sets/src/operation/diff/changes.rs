@@ -49,7 +49,8 @@ impl Files<'_> {
     }
 
     /// Runs the job and writes the files, each of which appears whole or not at all.
-    pub fn write(&self, job: &Diff<'_>, separator: u8) -> Result<Report> {
+    pub fn write(&self, job: &Diff<'_>) -> Result<Report> {
+        let end = [job.rows.options.form.records.end()];
         into(self.added, |added| {
             into(self.removed, |removed| {
                 into(self.kept, |kept| {
@@ -57,7 +58,7 @@ impl Files<'_> {
                     let mut write = |out: Option<&mut Out<'_>>, row: &[u8]| {
                         let Some(out) = out else { return Ok(()) };
                         bytes += row.len() as u64 + 1;
-                        out.write_all(row).and_then(|()| out.write_all(&[separator]))
+                        out.write_all(row).and_then(|()| out.write_all(&end))
                     };
                     let (mut added, mut removed, mut kept) = (added, removed, kept);
                     if let Some(header) = &job.rows.header()? {
@@ -100,17 +101,12 @@ pub enum Marks {
 }
 
 /// Runs the job and writes the rows that only one input has.
-pub fn write(
-    job: &Diff<'_>,
-    marks: Marks,
-    separator: u8,
-    out: &mut (dyn Write + Send),
-) -> Result<Report, Error> {
+pub fn write(job: &Diff<'_>, marks: Marks, out: &mut (dyn Write + Send)) -> Result<Report, Error> {
     let mut out = PageWriter::new(1 << 18, out);
-    let mut bytes = 0;
+    let (mut bytes, end) = (0, [job.rows.options.form.records.end()]);
     let mut put = |mark: &[u8], row: &[u8]| {
         bytes += mark.len() as u64 + row.len() as u64 + 1;
-        [mark, row, &[separator]].iter().try_for_each(|part| out.write_all(part))
+        [mark, row, &end].iter().try_for_each(|part| out.write_all(part))
     };
     if let (Marks::None, Some(header)) = (marks, job.rows.header()?) {
         put(b"", &header).map_err(Error::Output)?;

@@ -59,11 +59,11 @@ impl<'a> Diff<'a> {
         Ok(Self { rows, paired: false })
     }
 
-    /// Passes each [replaced](Change::Replaced) row before the first changed row with its key, not with the removed
+    /// If `paired`, passes each [replaced](Change::Replaced) row before the first changed row with its key, not with the removed
     /// ones. The rows of the new file are then sorted, through temporary files if there are many.
     #[must_use]
-    pub fn paired(self) -> Self {
-        Self { paired: true, ..self }
+    pub fn paired(self, paired: bool) -> Self {
+        Self { paired, ..self }
     }
 
     /// Plans the comparison.
@@ -97,7 +97,7 @@ impl<'a> Diff<'a> {
             _ if place < boundary => Change::Removed,
             _ => Change::Added,
         };
-        let mut report = if self.rows.options.records.key().is_empty() {
+        let mut report = if self.rows.options.form.records.key().is_empty() {
             self.rows.hand(&mut |selected| show(change(selected), selected.row))?
         } else {
             self.keyed(&mut change, &mut show)?
@@ -135,7 +135,7 @@ impl<'a> Diff<'a> {
         let mut rows = [removed.finish()?, added.finish()?];
         let part = self.part(&rows);
         let scanner = Scanner::within(budget, options, LineHasher::random())?;
-        let disk = Disk::new(&options.tmp);
+        let disk = Disk::new(&options.resources.tmp);
         let mut pairs = None;
         if self.paired {
             let keys = scanner.row_keys(header.as_deref(), false)?;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Records;
-use crate::testing::{budget, cramped, input, long, options, rests, threads};
+use crate::testing::{budget, cramped, input, long, options_of, rests, threads};
 
 impl Join<'_> {
     fn run_planned(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
@@ -146,7 +146,7 @@ fn files(case: &Case) -> (Records, [String; 2], String) {
                 }
                 joined.push('\n');
             }
-            Records::Fields { key: vec!["2".to_owned()] }
+            Records::Fields { end: b'\n', key: vec!["2".to_owned()] }
         }
     };
     (records, [left, right], joined)
@@ -161,11 +161,8 @@ proptest! {
             input(dir.path(), "left", left.as_bytes()),
             input(dir.path(), "right", right.as_bytes()),
         ];
-        let options = Options {
-            records,
-            threads: case.budget.threads,
-            ..options(dir.path(), b'\n')
-        };
+        let mut options = options_of(dir.path(), records);
+        options.resources.threads = case.budget.threads;
         let join = Join::new(&inputs, &options)
             .unwrap()
             .with_unpaired(case.unpaired)
@@ -229,17 +226,17 @@ fn every_pass_is_planned_and_reported() {
     let inputs = [left, right].map(|(name, rows)| input(dir.path(), name, rows.as_bytes()));
     for (unpaired, passes) in [(Unpaired::None, 2), (Unpaired::Left, 2), (Unpaired::Both, 4)] {
         let join = Join::new(&inputs, &options).unwrap().with_unpaired(unpaired);
-        let (plan, before) = (join.plan().unwrap(), options.progress.total());
+        let (plan, before) = (join.plan().unwrap(), options.resources.progress.total());
         let report = join.run(&plan, &mut Vec::new()).unwrap();
         assert_eq!([plan.passes, report.passes], [passes; 2]);
-        let expected = options.progress.total() - before;
+        let expected = options.resources.progress.total() - before;
         assert_eq!([plan.bytes_read, report.bytes_read, expected], [8 * u64::from(passes); 3]);
     }
 }
 
 fn tsv(dir: &Path) -> Options {
     let key = vec!["1".to_owned()];
-    Options { records: Records::Tsv { header: false, key }, ..options(dir, b'\n') }
+    options_of(dir, Records::Tsv { header: false, key })
 }
 
 /// Rows that a filter of the spilled keys shows to have no partner are not spilled.
@@ -270,10 +267,8 @@ fn rows_without_a_partner_are_not_spilled() {
 fn the_first_row_has_the_number_of_columns_after_blank_lines_and_however_long() {
     let dir = tempfile::tempdir().unwrap();
     let key = vec!["1".to_owned()];
-    let options = Options {
-        records: Records::Csv { delimiter: b',', header: false, key, raw: false },
-        ..options(dir.path(), b'\n')
-    };
+    let records = Records::Csv { delimiter: b',', header: false, key, raw: false };
+    let options = options_of(dir.path(), records);
     let long = "x".repeat(5_000);
     let inputs = [
         input(dir.path(), "left", b"\n\n1,a\n2,b\n"),
@@ -337,7 +332,7 @@ fn partners_from_several_blocks_are_one_row_s() {
         let join = Join::new(&inputs, &options).unwrap().with_partners(partners);
         let scanner = Scanner::within(join.budget, &options, LineHasher::random()).unwrap();
         let beside = scanner.beside(&inputs, None).unwrap();
-        let disk = Disk::new(&options.tmp);
+        let disk = Disk::new(&options.resources.tmp);
         let mut runs = Runs::new(&disk, 1 << 12);
         for (count, row) in [(1, b"x\n"), (1, b"y\n"), (ALONE, b"z\n")] {
             runs.push(Selected { place: 4, count, row }).unwrap();
