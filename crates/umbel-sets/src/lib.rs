@@ -96,7 +96,7 @@ pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
     BloomierBuild, Filter, ForeignLines, LargeFilter, Listed, Query, Receipt, add_in_pieces,
     build_in_pieces, build_lists, count, count_keys, hits, insert, keys_of, query_in_pieces,
-    remove, room_beside, room_left,
+    remove, room_left,
 };
 pub use input::{Input, SpoolWriter};
 pub use keys::{KeyBatch, keys};

@@ -305,7 +305,7 @@ pub(super) fn add_lines(
     report: &mut Report,
 ) -> Result<()> {
     for source in sources {
-        let room = umbel_sets::room_beside(filter, &options.resources);
+        let room = filter.room_beside(&options.resources);
         report.add(source.read(options, room, |lines| {
             let inserted = umbel_sets::insert(lines, filter, options);
             inserted.map_err(|error| filters::about(error, path))

@@ -24,7 +24,7 @@ pub use lists::build_lists;
 pub use pieces::{LargeFilter, add_in_pieces, build_in_pieces, query_in_pieces};
 pub use query::{Listed, Query};
 pub use remove::remove;
-pub use room::{room_beside, room_left};
+pub use room::room_left;
 
 #[cfg(test)]
 mod tests;

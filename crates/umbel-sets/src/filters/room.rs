@@ -15,17 +15,20 @@ pub fn room_left(bytes: u64, resources: &Resources) -> Result<u64, Error> {
     resources.budget()?.left(bytes)
 }
 
-/// Like [`room_left`], next to a filter that lines are inserted into: one that grows may use everything.
-///
-/// # Errors
-/// As [`room_left`].
-pub fn room_beside(filter: &Filter, resources: &Resources) -> Result<u64, Error> {
-    let grows = match filter {
-        Filter::Own(filter) => filter.plan().kind().capacity() == Capacity::First,
-        Filter::Foreign(lines) => lines.filter().format().grows(),
-    };
-    let room = room_left(filter.bytes(), resources)?;
-    Ok(if grows { 0 } else { room })
+impl Filter {
+    /// Returns what [`room_left`] does, next to this filter while lines are inserted into it: one that grows may use
+    /// everything.
+    ///
+    /// # Errors
+    /// As [`room_left`].
+    pub fn room_beside(&self, resources: &Resources) -> Result<u64, Error> {
+        let grows = match self {
+            Self::Own(filter) => filter.plan().kind().capacity() == Capacity::First,
+            Self::Foreign(lines) => lines.filter().format().grows(),
+        };
+        let room = room_left(self.bytes(), resources)?;
+        Ok(if grows { 0 } else { room })
+    }
 }
 
 /// Like [`room_left`] for a filter that may grow: sets its limit, and leaves the rest to a long line.
