@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,7 +24,9 @@ pub struct Input {
     /// The hash of its first and last bytes.
     edges: u64,
     /// Whether it has grown.
-    grown: AtomicBool,
+    grown: Arc<AtomicBool>,
+    /// Where the records start that a pass reads, and the end, if these are not all: the first starts there.
+    part: Option<[u64; 2]>,
     /// Whether its fields are named as in [`Form::others`].
     pub(crate) other: bool,
     /// The delimiter of its columns, if it has one of its own; [`align`](crate::align()) copies it with the delimiter of
@@ -96,7 +99,8 @@ impl Input {
             stamp,
             edges,
             bytes: Bytes::Open(handle),
-            grown: AtomicBool::new(false),
+            grown: Arc::default(),
+            part: None,
             other: false,
             delimiter: None,
             columns: None,
@@ -141,7 +145,7 @@ impl Input {
             name: self.name.clone(),
             bytes: self.bytes.clone(),
             stamp: self.stamp.clone(),
-            grown: AtomicBool::new(false),
+            grown: Arc::clone(&self.grown),
             ..*self
         }
     }
@@ -149,6 +153,17 @@ impl Input {
     /// Marks its rows as joined with others: rows with another number of columns cannot be read.
     pub(crate) fn joined(self, columns: usize) -> Self {
         Self { columns: Some(columns), ..self }
+    }
+
+    /// Limits passes to the records that start in a part, which begins where one does.
+    pub(crate) fn within(self, part: [u64; 2]) -> Self {
+        Self { part: Some(part), ..self }
+    }
+
+    /// Where the records start that a pass reads.
+    pub(crate) fn part(&self) -> Range<u64> {
+        let [start, end] = self.part.unwrap_or([0, self.length()]);
+        start..end
     }
 
     pub(crate) fn is_of_others(&self) -> bool {

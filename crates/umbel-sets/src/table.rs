@@ -68,6 +68,8 @@ pub(crate) struct Table {
     /// Units of a segment, a power of two.
     segment_units: u64,
     segments: Vec<Segment>,
+    /// Those left when it was [emptied](Self::clear).
+    spare: Vec<Segment>,
     /// Units used in the last segment.
     units: u64,
     /// Bytes of all segments.
@@ -148,6 +150,12 @@ impl Table {
         Ok(Self { layout, place: PLACE, ..Self::of_keys(&room, budget, slots)? })
     }
 
+    /// Bytes of a table made for `lines` lines of `length` bytes, with keys that are not a part of them.
+    pub(crate) fn needed(lines: u64, length: u64) -> u64 {
+        let slots = (lines.saturating_mul(10) / 7 + 1).next_power_of_two();
+        lines.saturating_mul(length + 20).saturating_add(8 * slots)
+    }
+
     /// Makes tables of lines with places that use at most `budget` bytes together, as many as `threads` can fill at the
     /// same time; only one if each would get too little of the budget.
     ///
@@ -186,6 +194,7 @@ impl Table {
             records: 0,
             segment_units,
             segments: Vec::new(),
+            spare: Vec::new(),
             units: segment_units,
             arena: 0,
             room: Arc::clone(room),
@@ -228,6 +237,20 @@ impl Table {
     /// table, unless that is full.
     pub(crate) fn room_for_long(&self, spare: u64) -> u64 {
         spare + if self.full { 0 } else { self.room() / 2 }
+    }
+
+    /// Removes all lines, and keeps its memory: the system takes longer to hand out zeroed pages than it takes to fill them.
+    pub(crate) fn clear(&mut self) {
+        self.slots_mut().fill(0);
+        let segment = self.segment_units * UNIT as u64;
+        let usual =
+            self.segments.drain(..).filter(|one| one.memory.as_bytes().len() as u64 == segment);
+        let before = self.spare.len();
+        self.spare.extend(usual.map(|Segment { memory, .. }| Segment { memory, filled: 0 }));
+        // Segments for long lines are given back.
+        let kept = (self.spare.len() - before) as u64 * segment;
+        self.room.fetch_add(self.arena - kept, Ordering::Relaxed);
+        (self.arena, self.units, self.records, self.full) = (0, self.segment_units, 0, false);
     }
 
     /// Accepts no more lines.
@@ -447,12 +470,13 @@ impl Table {
         let mut growth = 0;
         let units = (size / UNIT) as u64;
         let mut segment = 0;
+        let spare = units <= self.segment_units && !self.spare.is_empty();
         if self.units + units > self.segment_units {
             if self.segments.len() as u64 >= (1 << UNIT_BITS) / self.segment_units - 1 {
                 return Ok(false);
             }
             segment = (self.segment_units * UNIT as u64).max(size as u64);
-            growth += segment;
+            growth += if spare { 0 } else { segment };
         }
         let slots = self.slots().len();
         let crowded = slot && (self.records + 1) * 10 > slots as u64 * 7;
@@ -471,7 +495,8 @@ impl Table {
             self.room.fetch_add(8 * slots as u64, Ordering::Relaxed);
         }
         if segment > 0 {
-            self.segments.push(Segment::new(segment as usize)?);
+            let spare = if spare { self.spare.pop() } else { None };
+            self.segments.push(spare.map_or_else(|| Segment::new(segment as usize), Ok)?);
             self.arena += segment;
             self.units = 0;
         }

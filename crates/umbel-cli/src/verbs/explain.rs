@@ -82,11 +82,16 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
     }
     if exact && plan.steps != Steps::Merge {
         let folders: Vec<_> = tmp.folders().map(|folder| folder.display().to_string()).collect();
+        let rest = match plan.steps {
+            Steps::Join { slices: slices @ 2.., .. } => {
+                format!("at a time, for each of {slices} slices of the first file")
+            }
+            _ => format!("in memory, the rest on disk in {}", folders.join(" and ")),
+        };
         text += &format!(
-            "table    about {} compared byte by byte; up to {} of them in memory, the rest on disk in {}\n",
+            "table    about {} compared byte by byte; up to {} of them {rest}\n",
             counted(plan.compared, "line"),
             Size(plan.table),
-            folders.join(" and ")
         );
     }
     if let Some(pairs) = plan.pairs {
@@ -105,6 +110,7 @@ fn filters(steps: &Steps, inputs: &[Input]) -> Vec<(String, Plan)> {
     let (all, looked_up) = ("of all lines".to_owned(), "of lines to look up".to_owned());
     match steps {
         Steps::Merge | Steps::Decide { filters: None } => Vec::new(),
+        Steps::Join { seen, .. } => seen.map(|filter| (all, filter)).into_iter().collect(),
         Steps::Decide { filters: Some([seen, doubtful]) } => {
             vec![(all, *seen), (looked_up, *doubtful)]
         }

@@ -128,7 +128,7 @@ impl SetOperation<'_> {
                 run.look_up(&plan, seen.as_ref(), gathered, &mut sink)?;
             }
             Steps::Decide { filters } => run.decide(&plan, filters.as_ref(), &mut sink)?,
-            Steps::Merge => unreachable!("a plan for inputs that are not sorted"),
+            Steps::Merge | Steps::Join { .. } => unreachable!("unsorted lines, not rows of a join"),
         }
         let mut report = run.passes.finish(self.inputs, &run.disk);
         sink.finish(&mut report)?;

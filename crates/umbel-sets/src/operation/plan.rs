@@ -75,6 +75,13 @@ pub enum Steps {
         /// The inputs whose keys are gathered.
         gathered: Range<usize>,
     },
+    /// The rows of the second input are looked up by the keys of those of the first.
+    Join {
+        /// The filter of all rows of the first input: rows of the second that pass it are gathered, all without it.
+        seen: Option<Plan>,
+        /// Into how many slices the first input is cut, with a pass over the second one for each.
+        slices: u64,
+    },
 }
 
 /// With an error allowed, the first filter's part of the rate of written lines. The others have half of the rest, a
@@ -91,7 +98,7 @@ impl SetPlan {
         match &self.steps {
             Steps::Merge | Steps::OnePass { .. } => None,
             Steps::Decide { filters } => filters.as_ref().map(|[seen, _]| seen),
-            Steps::LookUp { seen, .. } => seen.as_ref(),
+            Steps::LookUp { seen, .. } | Steps::Join { seen, .. } => seen.as_ref(),
         }
     }
 

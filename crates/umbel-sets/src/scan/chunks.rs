@@ -30,7 +30,8 @@ impl<'a> Chunks<'a> {
     pub(super) fn new(inputs: &'a [Input], range: Range<usize>, size: u64) -> Self {
         let mut chunks = 0;
         let next = |input: &Input| {
-            chunks += input.length().div_ceil(size);
+            let part = input.part();
+            chunks += (part.end - part.start).div_ceil(size);
             chunks
         };
         let firsts = iter::once(0).chain(inputs[range.clone()].iter().map(next)).collect();
@@ -46,8 +47,9 @@ impl<'a> Chunks<'a> {
     pub(super) fn chunk(&self, number: u64) -> Chunk {
         let at = self.firsts.partition_point(|&first| first <= number) - 1;
         let input = self.range.start + at;
-        let start = (number - self.firsts[at]) * self.size;
-        let end = (start + self.size).min(self.inputs[input].length());
+        let part = self.inputs[input].part();
+        let start = part.start + (number - self.firsts[at]) * self.size;
+        let end = (start + self.size).min(part.end);
         Chunk { input, start, end }
     }
 

@@ -158,7 +158,7 @@ impl Tally {
         Self { lines, ..Self::default() }
     }
 
-    fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.lines += other.lines;
         self.missing += other.missing;
         self.bad += other.bad;

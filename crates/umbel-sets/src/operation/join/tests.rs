@@ -12,6 +12,18 @@ impl Join<'_> {
     fn run_planned(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         self.run(&self.plan()?, out)
     }
+
+    /// In so many slices, whether they fit or not; as planned for none.
+    fn run_in(&self, slices: u64, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
+        let seen = umbel::Plan::for_memory(umbel::Kind::Blocked, 100, 512).unwrap();
+        match slices {
+            0 => self.run_planned(out),
+            _ => {
+                let steps = Steps::Join { seen: Some(seen), slices };
+                self.run(&SetPlan { steps, ..self.plan()? }, out)
+            }
+        }
+    }
 }
 
 /// Rows of two tables: a key, and another column.
@@ -24,6 +36,7 @@ struct Case {
     unpaired: Unpaired,
     partners: Partners,
     format: u8,
+    slices: u64,
     budget: Budget,
 }
 
@@ -49,14 +62,16 @@ fn case() -> impl Strategy<Value = Case> {
         1 => (threads(), rests()).prop_map(|(threads, rest)| budget(threads, 1 << 16, rest)),
         4 => (threads(), 1_000..20_000u64).prop_map(|(threads, rest)| budget(threads, 512, rest)),
     ];
-    (prop_oneof![Just(6u8), Just(120)], 0..3u8, unpaired, partners, budgets).prop_flat_map(
-        |(keys, format, unpaired, partners, budget)| {
+    let formats = (0..3u8, 0..9u64);
+    (prop_oneof![Just(6u8), Just(120)], formats, unpaired, partners, budgets).prop_flat_map(
+        |(keys, (format, slices), unpaired, partners, budget)| {
             (rows(keys), rows(keys)).prop_map(move |(left, right)| Case {
                 left,
                 right,
                 unpaired,
                 partners,
                 format,
+                slices,
                 budget,
             })
         },
@@ -171,11 +186,11 @@ proptest! {
         let mut out = Vec::new();
         let partners = |key| case.right.iter().filter(|(other, _)| *other == key).count();
         if case.partners == Partners::Unique && case.left.iter().any(|(key, _)| partners(*key) > 1) {
-            let refused = matches!(join.run_planned(&mut out), Err(Error::Repeated { .. }));
+            let refused = matches!(join.run_in(case.slices, &mut out), Err(Error::Repeated { .. }));
             prop_assert!(refused);
             return Ok(());
         }
-        let report = join.run_planned(&mut out).unwrap();
+        let report = join.run_in(case.slices, &mut out).unwrap();
         prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
         let count = |wanted: [bool; 2]| {
             let is = |pair: &&(_, Option<&str>, Option<&str>)| [pair.1, pair.2].map(|side| side.is_some()) == wanted;
@@ -190,7 +205,7 @@ proptest! {
         };
         prop_assert_eq!((report.found, report.joined), (pairs(&case).len() as u64, Some(joined)));
         let mut none = Vec::new();
-        let total = join.only_counted().run_planned(&mut none).unwrap();
+        let total = join.only_counted().run_in(case.slices, &mut none).unwrap();
         prop_assert_eq!((total.found, total.joined, none), (report.found, report.joined, vec![]));
     }
 }
@@ -207,7 +222,7 @@ fn any_plan_gives_the_answer_or_is_refused() {
     let plan = join.plan().unwrap();
     for (bytes, fits) in [(1 << 10, true), (2 << 20, false), (1 << 40, false)] {
         let seen = Some(umbel::Plan::for_memory(umbel::Kind::Blocked, 1, bytes).unwrap());
-        let steps = Steps::LookUp { seen, keys: None, gathered: 1..2 };
+        let steps = Steps::Join { seen, slices: 1 };
         let mut out = Vec::new();
         match join.run(&SetPlan { steps, ..plan.clone() }, &mut out) {
             Ok(_) => assert!(fits && out == b"2\tb\tc\n"),
@@ -239,6 +254,35 @@ fn tsv(dir: &Path) -> Options {
     options_of(dir, Records::Tsv { header: false, key })
 }
 
+/// If a few times the rows fit that the left ones need, the right input is read again, and nothing is spilled.
+#[test]
+fn every_slice_is_planned_and_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = tsv(dir.path());
+    let rows =
+        |name: &str| (0..100_000).map(|i| format!("{i:06}\tof the {name}\n")).collect::<String>();
+    let [left, right] = ["left", "right"].map(rows);
+    let inputs = [("left", &left), ("right", &right)]
+        .map(|(name, rows)| input(dir.path(), name, rows.as_bytes()));
+    let expected: String = left.lines().map(|row| format!("{row}\tof the right\n")).collect();
+    for threads in [1, 3] {
+        let join =
+            Join::new(&inputs, &options).unwrap().with_budget(budget(threads, 1 << 16, 2 << 20));
+        let (plan, before) = (join.plan().unwrap(), options.resources.progress.total());
+        let mut out = Vec::new();
+        let report = join.run(&plan, &mut out).unwrap();
+        assert!(out == expected.as_bytes());
+        let Steps::Join { slices, .. } = plan.steps else { unreachable!() };
+        assert!((2..7).contains(&slices), "{plan:?}");
+        assert_eq!([plan.bytes_spilled, report.bytes_spilled], [0; 2]);
+        let passes = 2 + slices;
+        assert_eq!([plan.passes, report.passes].map(u64::from), [passes; 2]);
+        let read = 2 * left.len() as u64 + slices * right.len() as u64;
+        let expected = options.resources.progress.total() - before;
+        assert_eq!([plan.bytes_read, report.bytes_read, expected], [read; 3]);
+    }
+}
+
 /// Rows that a filter of the spilled keys shows to have no partner are not spilled.
 #[test]
 fn rows_without_a_partner_are_not_spilled() {
@@ -255,7 +299,11 @@ fn rows_without_a_partner_are_not_spilled() {
             input(dir.path(), "right", paired.as_bytes()),
         ];
         let join = Join::new(&inputs, &options).unwrap().with_budget(budget(2, 1 << 16, 3 << 20));
-        let report = join.run_planned(&mut io::sink()).unwrap();
+        // Without temporary files, the right rows would be read once for each slice.
+        let plan = join.plan().unwrap();
+        let steps = Steps::Join { seen: plan.filter().copied(), slices: 1 };
+        let plan = SetPlan { steps, ..plan };
+        let report = join.run(&plan, &mut io::sink()).unwrap();
         assert_eq!(report.found, 150_000);
         report.bytes_spilled
     };
@@ -340,7 +388,9 @@ fn partners_from_several_blocks_are_one_row_s() {
         }
         let lists = SpillWriter::new(&disk, PIECE, Layout::Lines).unwrap().finish().unwrap();
         let (passes, matched) = (Passes::new(&inputs), AtomicU64::new(0));
-        let joining = Joining { join: &join, beside: &beside, disk, passes, scanner, matched };
+        let (left, rest) = (Tally::default(), 1);
+        let beside = &beside;
+        let joining = Joining { join: &join, rest, left, beside, disk, passes, scanner, matched };
         let mut out = Vec::new();
         let result = joining.write(runs, &lists, &mut Sink::new(&mut out, b'\n'));
         match (result, expected) {
