@@ -4,8 +4,10 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+use super::settle::ALONE;
 use super::*;
 use crate::Records;
+use crate::spill::{Runs, Selected, SpillWriter};
 use crate::testing::{budget, cramped, input, long, options_of, rests, threads};
 
 impl Join<'_> {
@@ -389,8 +391,8 @@ fn partners_from_several_blocks_are_one_row_s() {
         let lists = SpillWriter::new(&disk, PIECE, Layout::Lines).unwrap().finish().unwrap();
         let (passes, matched) = (Passes::new(&inputs), AtomicU64::new(0));
         let (left, rest) = (Tally::default(), 1);
-        let beside = &beside;
-        let joining = Joining { join: &join, rest, left, beside, disk, passes, scanner, matched };
+        let (join, inputs, beside) = (&join, &inputs, &beside);
+        let joining = Joining { join, inputs, rest, left, beside, disk, passes, scanner, matched };
         let mut out = Vec::new();
         let result = joining.write(runs, &lists, &mut Sink::new(&mut out, b'\n'));
         match (result, expected) {

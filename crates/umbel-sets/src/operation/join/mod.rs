@@ -1,0 +1,463 @@
+//! The rows of two inputs with equal keys, side by side: a join.
+//!
+//! ```text
+//! 1  filter   the left input: keys → a filter, unless all rows of the right one fit in memory
+//! 2  gather   the right input: what rows add whose keys pass → a table of lists, or partitions
+//! 3  join     the left input again, in order: each row with its list. Or, if some were spilled, rows whose keys pass a
+//!             filter of the gathered ones → partitions
+//! 4  settle   each partition: lists → a table, as much as fits at a time; left rows → runs of joined rows;
+//!             merge the runs by place
+//! ```
+//!
+//! If the right rows that have a partner need only a few times the memory, none are spilled: the left input is cut into slices,
+//! and steps 2 and 3 are done for each. One filter serves them all, since a key's hash in it depends on the slice. With 10
+//! million rows on both sides, a pass over the right input took some 1.4 s of CPU, and all work on temporary files 12 s.
+//!
+//! The filter drops the rows without a partner before any are moved (L. F. Mackert and G. M. Lohman 1986, R* optimizer
+//! validation and performance evaluation for distributed queries). A key with many rows on both sides has as many pairs as
+//! their product: a list too long for a run is written once, and read again for each of its left rows.
+
+mod gather;
+mod pass;
+mod settle;
+mod slices;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+
+use umbel::{Blocked, Filter, KeyHash, Plan};
+
+use super::rule::{Others, Rule};
+use super::{SetOperation, SetPlan, Steps};
+use crate::budget::Budget;
+use crate::bulk::{Sharded, of_hashes};
+use crate::error::Place;
+use crate::hash::LineHasher;
+use crate::input::{Input, lengths};
+use crate::passes::Passes;
+use crate::places::Places;
+use crate::records::{Beside, Flaw, Layout, Record};
+use crate::report::{Joined, Report};
+use crate::scan::{Scanner, Tally, Visit};
+use crate::sink::Sink;
+use crate::spill::Disk;
+use crate::table::Table;
+use crate::{Error, Options};
+use gather::{Gather, Gathered};
+use pass::{Lists, PIECE, Pass};
+use slices::Slices;
+
+/// The rows without a partner that a join keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unpaired {
+    /// None: an inner join.
+    #[default]
+    None,
+    /// The first input's: a left join.
+    Left,
+    /// Both inputs', the second one's at the end: a full join.
+    Both,
+}
+
+/// The partners of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Partners {
+    /// All rows of the second input with its key.
+    #[default]
+    All,
+    /// The first of them.
+    First,
+    /// One at most: a row with more is an [`Error::Repeated`].
+    Unique,
+}
+
+/// A join of two inputs by the key of their records.
+///
+/// Each row of the first input is written with what the rows of the second with its key add: their columns, words or members
+/// that are not the key. Rows are in the order of the first input, and the partners of each in the order of the second.
+#[derive(Debug)]
+pub struct Join<'a> {
+    inputs: &'a [Input],
+    options: &'a Options,
+    unpaired: Unpaired,
+    partners: Partners,
+    prefix: Option<&'a str>,
+    /// Whether joined rows are only counted.
+    total: bool,
+    budget: Budget,
+}
+
+impl<'a> Join<'a> {
+    /// Makes the inner join of two inputs of records with a key.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for a cap too low for the threads.
+    ///
+    /// # Panics
+    /// Unless there are two inputs, and a key.
+    pub fn new(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
+        assert_eq!(inputs.len(), 2, "the inputs of a join");
+        assert!(!options.form.records.key().is_empty(), "rows are joined by a key");
+        Ok(Self {
+            inputs,
+            options,
+            unpaired: Unpaired::None,
+            partners: Partners::All,
+            prefix: None,
+            total: false,
+            budget: options.resources.budget()?,
+        })
+    }
+
+    /// Keeps rows without a partner.
+    #[must_use]
+    pub fn with_unpaired(self, unpaired: Unpaired) -> Self {
+        Self { unpaired, ..self }
+    }
+
+    /// Sets which partners a row gets.
+    #[must_use]
+    pub fn with_partners(self, partners: Partners) -> Self {
+        Self { partners, ..self }
+    }
+
+    /// Puts `prefix` in front of the names of the second input that the first has too, besides the key, and of all members
+    /// of JSON lines; without it, names that both have are an error.
+    #[must_use]
+    pub fn with_prefix(self, prefix: Option<&'a str>) -> Self {
+        Self { prefix, ..self }
+    }
+
+    /// Only counts the joined rows, and writes none: the rows of a key are not walked for each row with it.
+    #[must_use]
+    pub fn only_counted(self) -> Self {
+        Self { total: true, ..self }
+    }
+
+    /// Sets the budget.
+    #[cfg(test)]
+    fn with_budget(self, budget: Budget) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Writes rows, or counts them.
+    fn put(&self, text: &[u8], rows: u64, sink: &mut Sink<'_>) -> Result<(), Error> {
+        sink.text(if self.total { &[] } else { text }, rows)
+    }
+
+    /// The error of a key with several rows in the second input.
+    fn repeated(&self, key: &[u8]) -> Error {
+        let values = crate::values_of(key, self.options.form.records.key().len());
+        let values: Vec<_> = values.map(String::from_utf8_lossy).collect();
+        Error::Repeated { name: self.inputs[1].name().to_owned(), key: values.join(", ") }
+    }
+
+    /// A set operation on some inputs, with the options of the join.
+    fn operation<'i>(&self, inputs: &'i [Input], others: Others) -> SetOperation<'i>
+    where
+        'a: 'i,
+    {
+        SetOperation::within(self.budget, inputs, Rule::of_first(others, true), self.options)
+    }
+
+    /// The inputs in the other order.
+    fn turned(&self) -> [Input; 2] {
+        [self.inputs[1].again(), self.inputs[0].again()]
+    }
+
+    /// Plans the job; reads samples of the inputs.
+    ///
+    /// # Errors
+    /// Errors of reading.
+    pub fn plan(&self) -> Result<SetPlan, Error> {
+        let semi_join = self.operation(self.inputs, Others::Semi(1));
+        let plan = semi_join.plan_start()?;
+        let lines = plan.lines.clone();
+        let sample = |i: usize| semi_join.sample(&lines, i..i + 1);
+        let samples = match self.partners {
+            Partners::All => Some([sample(0)?, sample(1)?]),
+            Partners::First | Partners::Unique => None,
+        };
+        let mut plan = semi_join.plan_look_up(plan, 1..2, samples.as_ref())?;
+        let pairs = samples.as_ref().map(|[left, right]| left.pairs(right));
+        let seen = plan.filter().copied();
+        plan.steps = Steps::Join { seen, slices: 1 };
+        if seen.is_some() && plan.bytes_spilled > 0 {
+            let distinct = match &samples {
+                Some([left, _]) => left.distinct(),
+                None => sample(0)?.distinct(),
+            };
+            self.slice(&mut plan, distinct);
+        }
+        plan.pairs = pairs.map(|(all, _)| all);
+        plan.product = pairs.map_or(0, |(_, several)| several);
+        if self.unpaired == Unpaired::Both {
+            let (turned, samples) = (self.turned(), samples.map(|[left, right]| [right, left]));
+            let alone = self.operation(&turned, Others::Anti);
+            let alone = alone.plan_look_up(alone.plan_start()?, 1..2, samples.as_ref())?;
+            plan.later = alone.bytes_read;
+            plan.bytes_read += alone.bytes_read;
+            plan.bytes_spilled += alone.bytes_spilled;
+            plan.passes += alone.passes;
+        }
+        Ok(plan)
+    }
+
+    /// Cuts the left input, with so many distinct keys, into slices, if that takes less than temporary files.
+    fn slice(&self, plan: &mut SetPlan, distinct: u64) {
+        /// Bytes of the right input that are read again in the time that one spilled byte takes.
+        const WORTH: u64 = 3;
+        let (right, lines) = (self.inputs[1].length(), &plan.lines);
+        let length = right / lines[1].max(1);
+        let often = lines[0] as f64 / distinct.max(1) as f64;
+        let fits = |&count: &u64| {
+            // Of a key with several left rows, anywhere, several slices need the right ones.
+            let share = 1.0 - (1.0 - 1.0 / count as f64).powf(often);
+            let rows = (plan.compared as f64 * share * 1.05) as u64;
+            Table::needed(rows, length) <= plan.table
+        };
+        let worth = |count: &u64| (count - 1) * right <= WORTH * plan.bytes_spilled;
+        if let Some(count) = (2..).take_while(worth).find(fits) {
+            plan.steps = Steps::Join { seen: plan.filter().copied(), slices: count };
+            plan.bytes_read += (count - 1) * right;
+            plan.bytes_read -= std::mem::take(&mut plan.bytes_spilled);
+            plan.passes += (count - 1) as u32;
+        }
+    }
+
+    /// Writes the joined rows to `out`, as [planned](Self::plan).
+    ///
+    /// # Errors
+    /// Errors of reading, of temporary files and of `out`; [`Error::SameColumn`] and [`Error::SameMember`] for names
+    /// that both inputs have; [`Error::Memory`] for a plan, made with more memory, whose filter does not fit. What was
+    /// written before an error is the beginning of the result.
+    pub fn run(&self, plan: &SetPlan, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
+        self.budget.check_filters(plan.filter().map_or(0, Plan::bytes))?;
+        let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
+        let scanner = scanner.joining_rows(self.prefix);
+        let beside = scanner.beside(self.inputs, self.prefix);
+        let beside = beside.map_err(|error| scanner.located(error, self.inputs))?;
+        let [left, right] = beside.widths();
+        let inputs = [self.inputs[0].again().joined(left), self.inputs[1].again().joined(right)];
+        self.options.resources.progress.expect(plan.bytes_read - plan.later);
+        let mut sink = Sink::new(out, self.options.form.records.end());
+        let mut passes = Passes::new(&inputs);
+        let (seen, count) = match plan.steps {
+            Steps::Join { seen, slices } => (seen, slices),
+            _ => (None, 1),
+        };
+        let mut filter = seen.as_ref().map(of_hashes).transpose()?;
+        let slices = Slices::new(count, &inputs[0]);
+        if let Some(filter) = &mut filter {
+            let room = self.budget.line_beside(filter.plan().bytes());
+            let sharded = Sharded::new(filter, self.budget.threads);
+            let buckets = || (&slices, (&sharded, sharded.buckets(self.budget.bucketed)));
+            let fill = Visit::new(room, buckets);
+            let tallies = scanner.scan(&inputs, 0..1, &fill)?;
+            drop(fill);
+            passes.seen(&inputs, 0..1, &tallies)?;
+        }
+        let slices = slices.of(&inputs);
+        let mut joining = Joining {
+            join: &Join { inputs: &inputs, ..*self },
+            inputs: &slices[0],
+            rest: slices.len(),
+            left: Tally::default(),
+            beside: &beside,
+            disk: Disk::new(&self.options.resources.tmp),
+            passes,
+            scanner,
+            matched: AtomicU64::new(0),
+        };
+        joining.run(plan, filter, &slices, &mut sink)?;
+        let written = sink.lines();
+        let right = match self.unpaired {
+            Unpaired::Both => Some(joining.right_alone(&mut sink)?),
+            Unpaired::None | Unpaired::Left => None,
+        };
+        let Joining { disk, passes, matched, .. } = joining;
+        let left_matched = matched.into_inner();
+        let left_unmatched = passes.tallies()[0].map_or(0, |tally| tally.lines) - left_matched;
+        let alone = if self.unpaired == Unpaired::None { 0 } else { left_unmatched };
+        let right_unmatched = right.is_some().then(|| sink.lines() - written);
+        let pairs = written - alone;
+        let mut report = passes.finish(&inputs, &disk);
+        if let Some(right) = right {
+            report.passes += right.passes;
+            report.follow(right);
+        }
+        report.joined = Some(Joined { pairs, left_matched, left_unmatched, right_unmatched });
+        sink.finish(&mut report)?;
+        Ok(report)
+    }
+}
+
+/// A running join.
+struct Joining<'a> {
+    join: &'a Join<'a>,
+    /// A slice of the left input, and the right one.
+    inputs: &'a [Input; 2],
+    /// The slices still to be joined, this one included.
+    rest: usize,
+    /// What was read of the slices before.
+    left: Tally,
+    /// Rows of the left input with a partner.
+    matched: AtomicU64,
+    scanner: Scanner<'a>,
+    beside: &'a Beside,
+    disk: Disk,
+    passes: Passes,
+}
+
+impl<'a> Joining<'a> {
+    /// Steps 2 to 4 for each slice; `filter` has their keys.
+    fn run(
+        &mut self,
+        plan: &SetPlan,
+        mut filter: Option<Blocked>,
+        slices: &'a [[Input; 2]],
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let budget = self.scanner.budget;
+        let filters = filter.as_ref().map_or(0, |filter| filter.plan().bytes());
+        let mut cleared = None;
+        for (number, inputs) in slices.iter().enumerate() {
+            self.inputs = inputs;
+            let table = match cleared.take() {
+                Some(table) => table,
+                None => {
+                    let rows =
+                        if slices.len() > 1 { plan.compared / slices.len() as u64 } else { 0 };
+                    let bytes = rows * (inputs[1].length() / plan.lines[1].max(1));
+                    Table::for_lines(budget.table(filters), Layout::Keyed, rows, bytes)?
+                }
+            };
+            let gathered = self.gather(filter.as_ref(), number as u64, slices.len() > 1, table)?;
+            if self.rest == 1 {
+                filter = None;
+            }
+            if number == 0
+                && let Some(header) = &self.beside.header
+            {
+                self.join.put(header, 0, sink)?;
+            }
+            match gathered {
+                Gathered::Held(mut table) => {
+                    self.join(&table, sink)?;
+                    table.clear();
+                    cleared = Some(table);
+                }
+                Gathered::Spilled(right) => {
+                    let held = filter.as_ref().map_or(0, |_| filters);
+                    self.settle(right.finish()?, held, sink)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Step 2, for a slice.
+    fn gather(
+        &mut self,
+        filter: Option<&Blocked>,
+        slice: u64,
+        sliced: bool,
+        table: Table,
+    ) -> Result<Gathered, Error> {
+        let (inputs, budget) = (self.inputs, self.scanner.budget);
+        let gather = Gather {
+            filter,
+            slice,
+            sliced,
+            joining: self,
+            start: Places::new(inputs).start(1),
+            total: lengths(&inputs[1..]),
+            gathered: Mutex::new(Gathered::Held(table)),
+        };
+        let tallies = self.scanner.scan(inputs, 1..2, &gather.visit(budget.long_line()))?;
+        let gathered = gather.gathered.into_inner().expect("no worker panics");
+        self.seen(1..2, &tallies)?;
+        Ok(gathered)
+    }
+
+    /// Records the last pass over a slice of the left input.
+    fn seen_left(&mut self, tallies: &[Tally]) -> Result<(), Error> {
+        tallies.iter().for_each(|&tally| self.left.add(tally));
+        self.rest -= 1;
+        if self.rest > 0 { Ok(()) } else { self.seen(0..1, &[self.left]) }
+    }
+
+    /// Records the last pass over an input.
+    fn seen(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
+        self.passes.seen(self.join.inputs, range, tallies)?;
+        self.scanner.check_keyed(self.join.inputs, self.passes.tallies())
+    }
+
+    /// Step 3 with all lists in memory.
+    fn join(&mut self, table: &Table, sink: &mut Sink<'_>) -> Result<(), Error> {
+        self.passes.report.distinct += table.len();
+        let pass = Pass { joining: self, lists: Lists::of(table), sink: Mutex::new(sink) };
+        let spare = self.scanner.budget.long_line() + table.room() / 2;
+        let tallies = self.scanner.scan(self.inputs, 0..1, &pass.visit(spare))?;
+        self.seen_left(&tallies)
+    }
+
+    /// Writes the rows of the second input that have no partner.
+    fn right_alone(&self, sink: &mut Sink<'_>) -> Result<Report, Error> {
+        let inputs = self.join.turned();
+        let alone = self.join.operation(&inputs, Others::Anti);
+        let tallies = self.passes.tallies().iter().rev().copied().collect();
+        let seen = Some((self.scanner.hasher.clone(), tallies));
+        let mut text = Vec::new();
+        alone.hand_after(seen, &mut |selected| {
+            text.clear();
+            let at = || Place::new(inputs[0].name(), selected.place);
+            let added = self.beside.right(selected.row, &mut text);
+            let flawed = |flaw| self.scanner.located(self.scanner.flawed(flaw, &at()), &inputs);
+            added.map_err(flawed)?;
+            self.join.put(&text, 1, sink)
+        })
+    }
+
+    /// Appends a joined row.
+    fn both(&self, place: u64, left: &[u8], added: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
+        reserve(to, left.len() + added.len());
+        self.beside.both(left, added, to).map_err(|flaw| self.left_flaw(flaw, place))
+    }
+
+    /// Appends a left row without a partner.
+    fn left(&self, place: u64, left: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
+        reserve(to, left.len());
+        self.beside.left(left, to).map_err(|flaw| self.left_flaw(flaw, place))
+    }
+
+    /// The error for a flaw in a row of the left input; places are its offsets.
+    fn left_flaw(&self, flaw: Flaw, place: u64) -> Error {
+        self.scanner.flawed(flaw, &Place::new(self.join.inputs[0].name(), place))
+    }
+
+    fn keeps_left(&self) -> bool {
+        self.join.unpaired != Unpaired::None
+    }
+
+    /// Whether a right row is left out, because it is not the first with its key.
+    fn skips(&self, table: &Table, hash: KeyHash, record: &Record<'_>) -> bool {
+        self.join.partners == Partners::First && table.find(hash, record.key()).is_some()
+    }
+
+    /// Whether a row may not have so many partners.
+    fn refuses(&self, lists: &Lists<'_>, unit: u64) -> bool {
+        self.join.partners == Partners::Unique && lists.table.list(unit).nth(1).is_some()
+    }
+}
+
+/// Makes room for a joined row; for a long one, no more than it needs.
+fn reserve(to: &mut Vec<u8>, row: usize) {
+    if row > PIECE {
+        to.reserve_exact(row + 2);
+    }
+}
