@@ -105,23 +105,30 @@ impl Sample {
     }
 
     /// Estimates how many pairs of a line here and one of the others are equal, and how many of these have a key that
-    /// is in several pieces of both: a key with many lines is, unless these are adjacent. Exact if all was read.
-    pub(crate) fn pairs(&self, others: &Self) -> (u64, u64) {
+    /// is in several pieces of both: a key with many lines is, unless these are adjacent. Exact if all was read; `None` if
+    /// most keys are in the same piece of both, which are then of the same order: pieces show too many pairs.
+    pub(crate) fn pairs(&self, others: &Self) -> Option<(u64, u64)> {
+        /// For unordered lines, a key is in the same piece of both with a probability of 1 in [`PIECES`].
+        const FEW: usize = 8;
         let scale = |sample: &Self| match sample.whole {
             true => 1.0,
             false => (sample.lines as f64 / sample.read.max(1) as f64).max(1.0),
         };
         let scale = scale(self) * scale(others);
         let (mut all, mut several) = (0.0, 0.0);
+        let (mut keys, mut same) = (0, 0);
         for (key, met) in &self.seen {
             let Some(other) = others.seen.get(key) else { continue };
+            keys += 1;
+            same += usize::from(met.last == other.last);
             let pairs = f64::from(met.count) * f64::from(other.count) * scale;
             all += pairs;
             if (met.pieces > 1 || self.whole) && (other.pieces > 1 || others.whole) {
                 several += pairs;
             }
         }
-        (all as u64, several as u64)
+        let ordered = !self.whole && !others.whole && same > FEW.max(keys / 2);
+        (!ordered).then_some((all as u64, several as u64))
     }
 
     /// Estimates the different lines of all inputs, from those in one piece and those in two: d + f₁²/2f₂, a lower
@@ -291,19 +298,19 @@ mod tests {
             vec![1, 1, 2],
             vec![1, 2, 1, 3],
         ]);
-        let (all, several) = samples[0].pairs(&samples[1]);
+        let (all, several) = samples[0].pairs(&samples[1]).unwrap();
         for pairs in [all, several].map(|pairs| pairs as f64 / (ALL / 3 * (ALL / 3)) as f64) {
             assert!((0.8..1.25).contains(&pairs), "{pairs} of those that are there");
         }
-        let (unique, several) = samples[2].pairs(&samples[3]);
+        let (unique, several) = samples[2].pairs(&samples[3]).unwrap();
         assert!(
             (ALL / 25 * 4..3 * ALL).contains(&unique) && several == 0,
             "{unique} of {ALL}, {several}"
         );
-        assert_eq!(samples[4].pairs(&samples[5]), (5, 5));
+        assert_eq!(samples[4].pairs(&samples[5]), Some((5, 5)));
         let together = |first: u64| (0..ALL).map(|i| if i < 400 { 0 } else { first + i }).collect();
         let samples = self::samples(&[together(0), together(ALL)]);
-        assert_eq!(samples[0].pairs(&samples[1]).1, 0);
+        assert_eq!(samples[0].pairs(&samples[1]).unwrap().1, 0);
     }
 
     #[test]

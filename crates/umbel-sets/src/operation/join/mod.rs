@@ -183,7 +183,7 @@ impl<'a> Join<'a> {
             Partners::First | Partners::Unique => None,
         };
         let mut plan = semi_join.plan_look_up(plan, 1..2, samples.as_ref())?;
-        let pairs = samples.as_ref().map(|[left, right]| left.pairs(right));
+        let pairs = samples.as_ref().and_then(|[left, right]| left.pairs(right));
         let seen = plan.filter().copied();
         plan.steps = Steps::Join { seen, slices: 1 };
         if seen.is_some() && plan.bytes_spilled > 0 {
