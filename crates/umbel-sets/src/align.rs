@@ -11,7 +11,7 @@ use crate::error::{Place, QuoteFlaw};
 use crate::input::{Input, Spool, read_error};
 use crate::line_counter::{LineCounter, MARK, mark};
 use crate::records::{
-    Bad, Flaw, Format, Kind, Records, Value, blank, columns, line_end, list, quote, text,
+    Bad, Flaw, Format, Kind, Value, blank, columns, list, quote, split_end, text,
 };
 use crate::report::Progress;
 use crate::scan::skip_line;
@@ -75,7 +75,7 @@ pub fn align(
 pub struct Header {
     /// The name of the file.
     name: String,
-    /// Its row, without its end.
+    /// Its row, without the line feed.
     row: Vec<u8>,
 }
 
@@ -85,7 +85,7 @@ impl Header {
     /// # Errors
     /// Read errors.
     pub fn of(input: &Input, options: &Options) -> Result<Option<Self>, Error> {
-        if !has_names(&options.form) {
+        if !options.form.records.has_header() {
             return Ok(None);
         }
         let reader = input.open()?;
@@ -150,17 +150,13 @@ impl Names {
 /// Whether inputs must have headers with the same names: if `rows` of all of them are written, or whole rows
 /// are compared.
 pub(crate) fn compares_headers(rows: bool, form: &Form) -> bool {
-    has_names(form) && (rows || form.records.key().is_empty())
-}
-
-fn has_names(form: &Form) -> bool {
-    matches!(form.records, Records::Csv { header: true, .. } | Records::Tsv { header: true, .. })
+    form.records.has_header() && (rows || form.records.key().is_empty())
 }
 
 /// Returns whether an input with this delimiter of its own must be copied: to drop unreadable rows of CSV, or to
 /// write the delimiter of [`Form::records`].
 pub fn rewrites(delimiter: Option<u8>, form: &Form) -> bool {
-    let Records::Csv { delimiter: wanted, .. } = form.records else { return false };
+    let Kind::Csv(wanted) = form.records.kind() else { return false };
     form.bad == Bad::Skip || delimiter.is_some_and(|delimiter| delimiter != wanted)
 }
 
@@ -193,17 +189,14 @@ fn beyond(names: &Names, others: &Names) -> Vec<u32> {
 
 /// The names that only one of two headers has, for a message.
 fn difference(wanted: &Names, found: &Names) -> String {
-    let words = [("it lacks ", wanted, found), ("it also has ", found, wanted)];
-    let words = words.map(|(what, names, others)| {
+    let both = [("it lacks ", wanted, found), ("it also has ", found, wanted)];
+    let words = both.into_iter().filter_map(|(what, names, others)| {
         let columns = beyond(names, others);
         let words = list(columns.iter().map(|column| names.get(*column)), columns.len());
-        if columns.is_empty() { String::new() } else { what.to_owned() + &words }
+        (!columns.is_empty()).then(|| what.to_owned() + &words)
     });
-    match words.each_ref().map(|words| &words[..]) {
-        ["", ""] => "it has them in another order".to_owned(),
-        [one, ""] | ["", one] => one.to_owned(),
-        both => both.join(", "),
-    }
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { "it has them in another order".to_owned() } else { words.join(", ") }
 }
 
 /// A record's length without its end, and whether it is one: an empty line is not. A broken one has no known end.
@@ -248,7 +241,7 @@ impl<R: Read> Rewritten<R> {
     ) -> Result<Self, Error> {
         let format = Format::new(&options.form)?;
         let from = match (format.kind, delimiter) {
-            (Kind::Csv(_), Some(delimiter)) => Kind::csv(delimiter)?,
+            (Kind::Csv(_), Some(delimiter)) => Kind::Csv(delimiter).checked()?,
             (kind, _) => kind,
         };
         Ok(Self {
@@ -316,7 +309,7 @@ impl<R: Read> Rewritten<R> {
         let (names, count) = names.map_err(|flaw| self.error(flaw))?;
         match count <= self.most_columns {
             true => Ok(names),
-            false => Err(self.refused(row.len() as u64, COLUMN * count as u64)),
+            false => Err(self.refused(text(row).len() as u64, COLUMN * count as u64)),
         }
     }
 
@@ -361,11 +354,11 @@ impl<R: Read> Rewritten<R> {
             if self.started && (whole || self.ended || too_long) {
                 return Ok(Some(match found {
                     Ok(length) => {
-                        let text = text(&bytes[..length]);
+                        let row = &bytes[..length];
                         if self.format.kind == Kind::Tsv {
-                            self.kinds[0].each(text, keep).unwrap_or_default();
+                            self.format.kind.each(row, keep).unwrap_or_default();
                         }
-                        (length, Ok(!text.is_empty()))
+                        (length, Ok(!text(row).is_empty()))
                     }
                     Err(flaw) => (0, Err(flaw)),
                 }));
@@ -460,7 +453,7 @@ impl<R: Read> Rewritten<R> {
             let written = found.and_then(|is_row| {
                 if is_row {
                     put(row, &self.values, &self.order, self.kinds, &mut self.out)?;
-                    self.out.extend_from_slice(line_end(row));
+                    self.out.push(b'\n');
                 }
                 Ok(is_row)
             });
@@ -483,7 +476,7 @@ impl<R: Read> Rewritten<R> {
     }
 }
 
-/// Appends a row without its end: its values in an order, or as they are.
+/// Appends a row without the line feed: its values in an order, or as they are.
 fn put(
     row: &[u8],
     values: &[[u32; 2]],
@@ -491,10 +484,10 @@ fn put(
     [from, to]: [Kind; 2],
     out: &mut Vec<u8>,
 ) -> Result<(), Flaw> {
-    let (text, delimiter) = (text(row), to.delimiter());
+    let (text, end) = split_end(row);
     let mut add = |column: usize, value: Value| {
         if column > 0 {
-            out.push(delimiter);
+            out.push(to.delimiter());
         }
         let begin = out.len();
         let written = from.written(row, value);
@@ -502,25 +495,24 @@ fn put(
         // Quoted values stay so; the new delimiter has no meaning there. A last carriage return would be the row's.
         let hidden = matches!(to, Kind::Csv(_)) && written.ends_with(b"\r");
         if (from != to || hidden) && !written.starts_with(b"\"") {
-            quote(out, begin, delimiter);
+            quote(out, begin, to.delimiter());
         }
         Ok(())
     };
     match order {
-        [] if from != to => from.each(text, add).map(drop),
-        [] => {
-            out.extend_from_slice(text);
-            Ok(())
-        }
+        [] if from != to => from.each(row, add).map(drop)?,
+        [] => out.extend_from_slice(text),
         _ if values.len() != order.len() => {
-            let found = from.each(text, |_, _| Ok(()))?;
-            Err(Flaw::Ragged { found, columns: order.len() })
+            let found = from.each(row, |_, _| Ok(()))?;
+            return Err(Flaw::Ragged { found, columns: order.len() });
         }
         _ => order.iter().enumerate().try_for_each(|(i, &column)| {
             let [start, end] = values[column as usize].map(|at| at as usize);
             add(i, Value::plain(start, end))
-        }),
+        })?,
     }
+    out.extend_from_slice(end);
+    Ok(())
 }
 
 impl<R: Read> Read for Rewritten<R> {
@@ -537,6 +529,7 @@ impl<R: Read> Read for Rewritten<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Records;
     use crate::testing::{Drip, input, long, options_of};
 
     fn csv(dir: &std::path::Path) -> Options {
@@ -617,6 +610,11 @@ mod tests {
             aligned.iter().map(text).collect::<Vec<_>>(),
             ["x,y\n1,2\n", "x,y\n3,4\r\n5,\"6,\"\n", "x,y\n7,8\n"]
         );
+        // Of two carriage returns, one belongs to the name.
+        let files = [("d", "x,y\r\r\n1,2\r\r\n"), ("e", "\"y\r\",x\n4,3\n")];
+        let both = files.map(|(name, text)| input(dir.path(), name, text.as_bytes()));
+        let aligned = align(both.into(), None, true, &options).unwrap();
+        assert_eq!(text(&aligned[1]), "x,\"y\r\"\n3,4\n");
         let under = Header { name: "out".to_owned(), row: b"y,z".to_vec() };
         let error = align(inputs(), Some(&under), true, &options).unwrap_err();
         assert!(matches!(error, Error::OtherColumns { .. }), "{error}");

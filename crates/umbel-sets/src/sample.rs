@@ -1,7 +1,6 @@
 //! Estimates from a few pieces of inputs: how many of their lines are distinct, and how many other inputs share.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use memchr::memchr;
@@ -21,30 +20,10 @@ const PIECE: u64 = if cfg!(test) { 256 } else { 64 << 10 };
 /// gives 48 pairs. Reading an eighth of it took a third of the time of `common`.
 const PART: u64 = if cfg!(test) { 1 } else { 32 };
 
-/// A map keyed by hashes that are well mixed already.
-type ByHash<V> = HashMap<u64, V, BuildHasherDefault<Mixed>>;
-
-#[derive(Default)]
-struct Mixed(u64);
-
-impl Hasher for Mixed {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are u64");
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 /// Lines of a few pieces of inputs.
 pub(crate) struct Sample {
     /// The pieces that contain each line, by a hash of its key.
-    seen: ByHash<Met>,
+    seen: HashMap<u64, Met>,
     /// Lines read.
     read: u64,
     /// Lines read, counting equal ones of one piece once.
@@ -86,7 +65,7 @@ impl Sample {
         let threads = scanner.budget.threads.min(THREADS);
         let keys = in_order(threads, count as usize, |i| pieces.keys(i as u64));
         let keys: Vec<_> = keys.into_iter().collect::<Result<_, _>>()?;
-        let mut sample = Self { seen: ByHash::default(), read: 0, met: 0, lines, whole };
+        let mut sample = Self { seen: HashMap::new(), read: 0, met: 0, lines, whole };
         sample.seen.reserve(keys.iter().map(Vec::len).sum());
         for (piece, keys) in (0..).zip(&keys) {
             for &key in keys {

@@ -43,10 +43,9 @@ pub(crate) struct Start<'f> {
 impl Side {
     fn new(start: &Start<'_>, format: &Format) -> Result<Self, Error> {
         let Start { name, head, row } = start;
-        let paths = &format.paths[usize::from(head.other)];
         let width = row.as_deref().map_or(Ok(None), |row| width(format.kind, text(row)));
         let width = width.map_err(|flaw| format.error(flaw, name, 0))?.unwrap_or(0);
-        Ok(Self { key: head.columns.clone(), width, members: paths.members() })
+        Ok(Self { key: head.columns.clone(), width, members: format.paths(head.other).members() })
     }
 
     fn check(&self, found: usize) -> Result<(), Flaw> {
@@ -61,13 +60,8 @@ impl Beside {
         prefix: Option<&str>,
     ) -> Result<Self, Error> {
         let [left, right] = [Side::new(&starts[0], format)?, Side::new(&starts[1], format)?];
-        let mut beside = Self {
-            kind: format.kind,
-            left,
-            right,
-            prefix: prefix.map(str::to_owned),
-            header: None,
-        };
+        let (kind, prefix) = (format.kind, prefix.map(str::to_owned));
+        let mut beside = Self { kind, left, right, prefix, header: None };
         if format.header {
             beside.header = beside.head(format, &starts)?;
         }
@@ -80,16 +74,14 @@ impl Beside {
             let only = starts.iter().find_map(|start| start.row.as_deref());
             return Ok(only.map(|row| [text(row), b"\n"].concat()));
         };
-        let names = |start: &Start<'_>, row: &[u8]| {
+        let names = |name: &str, row: &[u8]| {
             let mut names = Vec::new();
             let read = format.each_name(row, |name| names.push(name.to_vec()));
-            read.map(|()| names).map_err(|flaw| format.error(flaw, start.name, 0))
+            read.map(|()| names).map_err(|flaw| format.error(flaw, name, 0))
         };
-        let mut taken: HashSet<Vec<u8>> = names(&starts[0], left)?.into_iter().collect();
+        let mut taken: HashSet<Vec<u8>> = names(starts[0].name, left)?.into_iter().collect();
         let mut header = text(left).to_vec();
-        let delimiter = self.kind.delimiter();
-        let others = names(&starts[1], right)?;
-        for (column, mut name) in others.into_iter().enumerate() {
+        for (column, mut name) in names(starts[1].name, right)?.into_iter().enumerate() {
             if self.right.key.contains(&column) {
                 continue;
             }
@@ -100,7 +92,7 @@ impl Beside {
                 let field = String::from_utf8_lossy(&name).into_owned();
                 return Err(Error::SameColumn { name: starts[1].name.to_owned(), field });
             }
-            header.push(delimiter);
+            header.push(self.kind.delimiter());
             let start = header.len();
             header.extend_from_slice(&name);
             if let Kind::Csv(delimiter) = self.kind {
@@ -119,9 +111,8 @@ impl Beside {
 
     /// Appends what a row of the second input adds to one of the first.
     pub(crate) fn add(&self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
-        let (row, delimiter) = (text(row), self.kind.delimiter());
         if self.kind == Kind::Json {
-            let mut others = last_of_each_name(members(row)?);
+            let mut others = last_of_each_name(members(text(row))?);
             let keys = self.right.members.iter().flatten();
             others.retain(|(name, _)| !keys.clone().any(|key| key == name));
             others.iter_mut().for_each(|(name, _)| self.put_prefix(name));
@@ -130,7 +121,7 @@ impl Beside {
         }
         let found = self.kind.each(row, |column, value| {
             if !self.right.key.contains(&column) {
-                to.push(delimiter);
+                to.push(self.kind.delimiter());
                 to.extend_from_slice(self.kind.written(row, value));
             }
             Ok(())
@@ -180,9 +171,9 @@ impl Beside {
             _ if self.left.width == 0 => to.extend_from_slice(row),
             _ => {
                 let mut keys = vec![&[][..]; self.right.key.len()];
-                self.kind.each(row, |column, value| {
+                self.kind.each(right, |column, value| {
                     let same = self.right.key.iter().zip(&mut keys);
-                    let written = self.kind.written(row, value);
+                    let written = self.kind.written(right, value);
                     same.filter(|(key, _)| **key == column).for_each(|(_, key)| *key = written);
                     Ok(())
                 })?;
@@ -194,7 +185,7 @@ impl Beside {
                         to.extend_from_slice(keys[at]);
                     }
                 }
-                self.add(row, to)?;
+                self.add(right, to)?;
             }
         }
         to.extend_from_slice(self.line_end(right));

@@ -154,15 +154,7 @@ impl Members {
             None => nearest(rest.first()?, &self.names)?.clone(),
         };
         let after = &rest[whole.unwrap_or(1)..];
-        let path = |name: &str, separator: &str| {
-            before
-                .iter()
-                .copied()
-                .chain([name])
-                .chain(after.iter().copied())
-                .collect::<Vec<_>>()
-                .join(separator)
-        };
+        let path = |name: &str, separator| [before, &[name], after].concat().join(separator);
         Some(match first.is_empty() && !name.contains('.') && !name.starts_with('/') {
             true => path(&name, "."),
             // As a JSON pointer (RFC 6901).
@@ -266,6 +258,15 @@ impl<'de> DeserializeSeed<'de> for Find<'_, '_, 'de> {
     }
 }
 
+/// The methods of a visitor that has no use for these values.
+macro_rules! ignore {
+    ($($visit:ident: $value:ty,)*) => {
+        $(fn $visit<E>(self, _: $value) -> Result<(), E> {
+            Ok(())
+        })*
+    };
+}
+
 impl<'de> Visitor<'de> for Find<'_, '_, 'de> {
     type Value = ();
 
@@ -297,24 +298,12 @@ impl<'de> Visitor<'de> for Find<'_, '_, 'de> {
         Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
+    ignore! {
+        visit_bool: bool,
+        visit_i64: i64,
+        visit_u64: u64,
+        visit_f64: f64,
+        visit_str: &str,
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {

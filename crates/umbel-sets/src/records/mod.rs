@@ -28,6 +28,7 @@ mod json;
 mod normalize;
 mod stored;
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
@@ -123,10 +124,7 @@ impl Default for Records {
 impl Records {
     /// Returns the byte that ends a record.
     pub fn end(&self) -> u8 {
-        match self {
-            Self::Lines(end) | Self::Fields { end, .. } => *end,
-            _ => b'\n',
-        }
+        self.kind().end()
     }
 
     /// Returns the fields of the key, in order; empty if the whole record is the key.
@@ -142,10 +140,25 @@ impl Records {
 
     /// The byte after a column in front of a row; JSON lines have no columns.
     pub(crate) fn column(&self) -> Option<u8> {
-        match self {
-            Self::Lines(_) | Self::Fields { .. } | Self::Tsv { .. } => Some(b'\t'),
-            Self::Csv { delimiter, .. } => Some(*delimiter),
-            Self::JsonLines { .. } => None,
+        match self.kind() {
+            Kind::Csv(delimiter) => Some(delimiter),
+            Kind::Lines(_) | Kind::Fields(_) | Kind::Tsv => Some(b'\t'),
+            Kind::Json => None,
+        }
+    }
+
+    /// Whether the first record of an input names its columns.
+    pub(crate) fn has_header(&self) -> bool {
+        matches!(self, Self::Csv { header: true, .. } | Self::Tsv { header: true, .. })
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match *self {
+            Self::Lines(end) => Kind::Lines(end),
+            Self::Csv { delimiter, .. } => Kind::Csv(delimiter),
+            Self::Tsv { .. } => Kind::Tsv,
+            Self::Fields { end, .. } => Kind::Fields(end),
+            Self::JsonLines { .. } => Kind::Json,
         }
     }
 }
@@ -240,7 +253,7 @@ pub(crate) struct Format {
     /// Rows are joined with others, whose members' names get a prefix of this many bytes.
     pub(crate) joined: Option<usize>,
     /// The start of the key of a record without one: no other record has it.
-    alone: [u8; 16],
+    alone: [[u8; 8]; 2],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -254,10 +267,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn csv(delimiter: u8) -> Result<Self, Error> {
-        match delimiter {
-            b'"' | b'\n' | b'\r' => Err(Error::Delimiter { delimiter }),
-            _ => Ok(Self::Csv(delimiter)),
+    /// Refuses a delimiter that has another meaning in CSV.
+    pub(crate) fn checked(self) -> Result<Self, Error> {
+        match self {
+            Self::Csv(delimiter @ (b'"' | b'\n' | b'\r')) => Err(Error::Delimiter { delimiter }),
+            kind => Ok(kind),
         }
     }
 
@@ -318,7 +332,8 @@ impl Kind {
         }
     }
 
-    /// Passes on each value of a row of columns, with the index of its column; returns how many there are.
+    /// Passes on each value of a row of columns, with the index of its column; returns how many there are. A carriage
+    /// return that belongs to the row's end is still there.
     pub(crate) fn each(
         self,
         row: &[u8],
@@ -332,8 +347,8 @@ impl Kind {
         let pass = |(column, value)| each(column, value);
         match self {
             Self::Csv(delimiter) => columns::each(row, delimiter, each).map(drop)?,
-            Self::Fields(_) => columns::between_blanks(row).enumerate().try_for_each(pass)?,
-            _ => columns::between_tabs(row).enumerate().try_for_each(pass)?,
+            Self::Fields(_) => columns::between_blanks(text(row)).enumerate().try_for_each(pass)?,
+            _ => columns::between_tabs(text(row)).enumerate().try_for_each(pass)?,
         }
         Ok(count)
     }
@@ -342,13 +357,7 @@ impl Kind {
 impl Format {
     pub(crate) fn new(form: &Form) -> Result<Self, Error> {
         let Form { records, others, ignored, normalization, missing, bad } = form;
-        let (kind, header) = match records {
-            Records::Lines(end) => (Kind::Lines(*end), false),
-            Records::Fields { end, .. } => (Kind::Fields(*end), false),
-            Records::Csv { delimiter, header, .. } => (Kind::csv(*delimiter)?, *header),
-            Records::Tsv { header, .. } => (Kind::Tsv, *header),
-            Records::JsonLines { .. } => (Kind::Json, false),
-        };
+        let (kind, header) = (records.kind().checked()?, records.has_header());
         let fields = records.key();
         let others = if others.is_empty() { fields } else { others };
         if others.len() != fields.len() {
@@ -361,7 +370,7 @@ impl Format {
             return Err(Error::FieldNumber { field: field.clone() });
         }
         let state = RandomState::new();
-        let alone = [state.hash_one(0), state.hash_one(1)].map(u64::to_le_bytes);
+        let alone = [0, 1].map(|i| state.hash_one(i).to_le_bytes());
         Ok(Self {
             kind,
             header,
@@ -374,8 +383,13 @@ impl Format {
             by_row: false,
             raw: matches!(records, Records::Csv { raw: true, .. }),
             joined: None,
-            alone: *alone.as_flattened().first_chunk().expect("16 bytes"),
+            alone,
         })
+    }
+
+    /// The fields of the key as paths into JSON, as inputs that name them like the first or like the others have them.
+    fn paths(&self, other: bool) -> &json::Paths {
+        &self.paths[usize::from(other)]
     }
 
     /// Whether every line is its own key, unchanged.
@@ -411,14 +425,14 @@ impl Format {
         if bytes.len() < MARK.len() && MARK.starts_with(bytes) && !all {
             return Ok(None);
         }
-        let head = |start, row, columns, ignored| {
+        let head = |start, row, [columns, ignored]: [Vec<usize>; 2]| {
             Ok(Some(Head { format: self, start, row, columns, ignored, other, width: None }))
         };
         let mut start = mark(bytes);
         if !self.header {
-            let columns =
-                |fields: &[String]| fields.iter().filter_map(|field| number(field)).collect();
-            return head(start, None, columns(fields), columns(&self.ignored));
+            let numbers =
+                |fields: &Vec<String>| fields.iter().filter_map(|field| number(field)).collect();
+            return head(start, None, [fields, &self.ignored].map(numbers));
         }
         while start < bytes.len() {
             let rest = &bytes[start..];
@@ -429,12 +443,12 @@ impl Format {
             };
             if !self.kind.is_blank(row) {
                 let columns = |fields| self.columns(name, row, start as u64, fields);
-                let place = Some(start..start + row.len());
-                return head(start + length, place, columns(fields)?, columns(&self.ignored)?);
+                let columns = [columns(fields)?, columns(&self.ignored)?];
+                return head(start + length, Some(start..start + row.len()), columns);
             }
             start += length;
         }
-        if all { head(start, None, Vec::new(), Vec::new()) } else { Ok(None) }
+        if all { head(start, None, Default::default()) } else { Ok(None) }
     }
 
     /// A key as bytes that sort by its first value, then by the second, and so on: each but the last ends with two zeros,
@@ -472,7 +486,7 @@ impl Format {
 
     /// Passes on each name in a header.
     pub(crate) fn each_name(&self, row: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), Flaw> {
-        let (row, mut name) = (text(row), Vec::new());
+        let mut name = Vec::new();
         let copy = |_, value: Value| {
             name.clear();
             value.copy(row, &mut name)?;
@@ -490,7 +504,6 @@ impl Format {
         offset: u64,
         fields: &[String],
     ) -> Result<Vec<usize>, Error> {
-        // A header may have about as many names as bytes: only some are kept.
         let (mut found, mut count, mut some) = (vec![Vec::new(); fields.len()], 0, Vec::new());
         let read = self.each_name(header, |name| {
             for (field, places) in fields.iter().zip(&mut found) {
@@ -498,7 +511,8 @@ impl Format {
                     places.push(count);
                 }
             }
-            if count < LISTED {
+            // A header may have about as many names as bytes: only some are kept, for a message.
+            if count < json::KEPT_NAMES {
                 some.push(name.to_vec());
             }
             count += 1;
@@ -516,25 +530,11 @@ impl Format {
                     name: name.to_owned(),
                     field: field.clone(),
                     found: list(some.iter(), count),
-                    near: self.nearest_column(field, header).map(Into::into),
+                    near: nearest_column(field, &some).map(Into::into),
                 })
             }
         };
         fields.iter().zip(found).map(find).collect()
-    }
-
-    /// The column probably meant by a name that no column has.
-    fn nearest_column(&self, field: &str, header: &[u8]) -> Option<String> {
-        let mut names = Vec::new();
-        let read = self.each_name(header, |name| {
-            // A whole header with another delimiter is not a name that was meant.
-            let is_one = !name.iter().any(|byte| b";\t|".contains(byte));
-            if is_one && names.len() < json::KEPT_NAMES {
-                names.push(String::from_utf8_lossy(name).into_owned());
-            }
-        });
-        read.ok()?;
-        nearest(field, names)
     }
 
     /// The error for a run in which no record has a field of the key; the first one seen is at `offset`. `None` if that
@@ -573,6 +573,13 @@ impl Format {
 /// A column by its number: 0 for `1`.
 fn number(field: &str) -> Option<usize> {
     field.parse::<usize>().ok()?.checked_sub(1)
+}
+
+/// The column probably meant by a name that no column has.
+fn nearest_column(field: &str, names: &[Vec<u8>]) -> Option<String> {
+    // A whole header with another delimiter is not a name that was meant.
+    let names = names.iter().filter(|name| !name.iter().any(|byte| b";\t|".contains(byte)));
+    nearest(field, names.map(|name| String::from_utf8_lossy(name))).map(Cow::into_owned)
 }
 
 /// Names that a message lists.
@@ -728,10 +735,7 @@ impl Head<'_> {
                     Missing::Keep if format.by_row => {
                         self.key(row, copied)?.map_or(Found::Blank, |key| Found::Alone(key, flaw))
                     }
-                    Missing::Keep => Found::Alone(
-                        copied.alone([format.alone, u128::from(place).to_le_bytes()]),
-                        flaw,
-                    ),
+                    Missing::Keep => Found::Alone(copied.alone(format.alone, place), flaw),
                 }
             }
             Err(flaw) => return Err(flaw),
@@ -741,32 +745,26 @@ impl Head<'_> {
 
     /// The length of the record at the start of `bytes`, whether it is one, and its values, with missing ones marked.
     fn find(&self, bytes: &[u8], copied: &mut Copied) -> Result<(usize, Result<bool, Flaw>), Flaw> {
-        let values = &mut copied.values;
-        if let Kind::Csv(delimiter) = self.format.kind {
-            if let Some(length) = blank(bytes) {
-                return Ok((length, Ok(false)));
-            }
-            let length = columns::find(bytes, delimiter, &self.columns, values)?;
-            return Ok((length, Ok(true)));
+        let (format, columns, values) = (self.format, &self.columns[..], &mut copied.values);
+        if let Kind::Csv(delimiter) = format.kind {
+            return match blank(bytes) {
+                Some(length) => Ok((length, Ok(false))),
+                None => Ok((columns::find(bytes, delimiter, columns, values)?, Ok(true))),
+            };
         }
-        let end = self.format.kind.find(bytes, &mut false).unwrap_or(bytes.len());
+        let end = format.kind.find(bytes, &mut false).unwrap_or(bytes.len());
         let row = &bytes[..end];
-        if self.format.kind.is_blank(row) {
+        if format.kind.is_blank(row) {
             return Ok((end, Ok(false)));
         }
-        let (text, mut found) = (self.format.kind.text(row), Ok(true));
-        match self.format.kind {
-            Kind::Tsv => columns::find_among(columns::between_tabs(text), &self.columns, values),
-            Kind::Fields(_) => {
-                columns::find_among(columns::between_blanks(text), &self.columns, values);
-            }
-            Kind::Json => {
-                let paths = &self.format.paths[usize::from(self.other)];
-                found = json::find(text, paths, values).map(|()| true);
-            }
+        let (text, mut found) = (format.kind.text(row), Ok(()));
+        match format.kind {
+            Kind::Tsv => columns::find_among(columns::between_tabs(text), columns, values),
+            Kind::Fields(_) => columns::find_among(columns::between_blanks(text), columns, values),
+            Kind::Json => found = json::find(text, format.paths(self.other), values),
             Kind::Lines(_) | Kind::Csv(_) => {}
         }
-        Ok((end, found))
+        Ok((end, found.map(|()| true)))
     }
 
     /// Whether a row to be joined has the columns of its input, or is an object.
@@ -779,15 +777,14 @@ impl Head<'_> {
     /// Checks that all values of a row of columns are present.
     fn check_present(&self, row: &[u8], values: &[Value]) -> Result<(), Flaw> {
         let Some(field) = values.iter().position(Value::is_missing) else { return Ok(()) };
-        let count = self.format.kind.each(self.format.kind.text(row), |_, _| Ok(()))?;
+        let count = self.format.kind.each(row, |_, _| Ok(()))?;
         let s = if count == 1 { "" } else { "s" };
         Err(Flaw::NoField { field, found: format!("{count} field{s}"), names: None })
     }
 
     /// The key of a row in which the values were found; `None` if the reader of keys finds none.
     fn key(&self, row: &[u8], copied: &mut Copied) -> Result<Option<KeyAt>, Flaw> {
-        let text = self.format.kind.text(row);
-        let format = self.format;
+        let (format, text) = (self.format, self.format.kind.text(row));
         if format.fields[0].is_empty() || format.by_row {
             let normalizes = !format.normalization.is_none();
             let by_values = match format.kind {
@@ -796,17 +793,14 @@ impl Head<'_> {
                 _ => false,
             };
             if by_values || !self.ignored.is_empty() {
-                let row = if matches!(format.kind, Kind::Csv(_)) { row } else { text };
                 let key = copied.row(row, format.kind, format.normalization, &self.ignored)?;
                 return copied.read(key, format.normalization.read);
             }
-            let (start, end) = match format.kind {
-                Kind::Json => {
-                    let blanks = text.len() - text.trim_ascii_start().len();
-                    (blanks, blanks + text.trim_ascii().len())
-                }
-                _ => (0, text.len()),
-            };
+            let (mut start, mut end) = (0, text.len());
+            if format.kind == Kind::Json {
+                start = end - text.trim_ascii_start().len();
+                end = text.trim_ascii_end().len();
+            }
             copied.values.clear();
             copied.values.push(Value::plain(start, end));
         }
@@ -911,10 +905,11 @@ impl Copied {
     }
 
     /// A unique key.
-    fn alone(&mut self, key: [[u8; 16]; 2]) -> KeyAt {
-        let start = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(key.as_flattened());
-        KeyAt { copied: true, start, length: 32 }
+    fn alone(&mut self, start: [[u8; 8]; 2], place: u64) -> KeyAt {
+        let begin = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(start.as_flattened());
+        self.bytes.extend_from_slice(&u128::from(place).to_le_bytes());
+        KeyAt { copied: true, start: begin, length: 32 }
     }
 
     /// Appends a key of `other`; returns its location here.

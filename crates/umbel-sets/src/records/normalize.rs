@@ -194,11 +194,11 @@ fn number(text: &[u8]) -> Option<(usize, String)> {
         Err(error) if matches!(error.kind(), Kind::PosOverflow | Kind::NegOverflow) => None,
         Err(_) => return None,
     };
-    let mut digits = [whole, fraction].concat();
-    let zeros = |digit: &&u8| **digit == b'0';
-    let behind = digits.iter().rev().take_while(zeros).count();
-    digits.truncate(digits.len() - behind);
-    digits.drain(..digits.iter().take_while(zeros).count());
+    let all = [whole, fraction].concat();
+    let all = str::from_utf8(&all).expect("digits");
+    let digits = all.trim_end_matches('0');
+    let behind = all.len() - digits.len();
+    let digits = digits.trim_start_matches('0');
     if digits.is_empty() {
         return Some((0, "0".to_owned()));
     }
@@ -206,7 +206,7 @@ fn number(text: &[u8]) -> Option<(usize, String)> {
         0 => String::new(),
         exponent => format!("e{exponent}"),
     };
-    Some((0, format!("{sign}{}{exponent}", String::from_utf8_lossy(&digits))))
+    Some((0, format!("{sign}{digits}{exponent}")))
 }
 
 /// The decimal digits at the start of a text, and the rest.
@@ -312,27 +312,10 @@ mod tests {
         ] {
             assert_eq!(normalized(number, text), expected, "{text}");
         }
-        // Not numbers by RFC 8259, and exponents beyond all use.
+        let huge = "1e1000000000000000000";
         for text in [
-            "",
-            "-",
-            "+1",
-            "007",
-            "-01",
-            ".5",
-            "1.",
-            "1.e1",
-            "1e",
-            "1e+",
-            "1e1.0",
-            "0x1",
-            "1_000",
-            "1,5",
-            " 1",
-            "NaN",
-            "Infinity",
-            "١",
-            "1e1000000000000000000",
+            "", "-", "+1", "007", "-01", ".5", "1.", "1.e1", "1e", "1e+", "1e1.0", "0x1", "1_000",
+            "1,5", " 1", "NaN", "Infinity", "١", huge,
         ] {
             assert_eq!(normalized(number, text), text);
         }

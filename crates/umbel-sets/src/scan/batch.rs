@@ -40,17 +40,40 @@ pub(super) struct Batch<'a> {
     ordered: bool,
     /// Lines of a batch.
     size: usize,
+    found: Held,
+    keep: Vec<bool>,
+    kept: Held,
+    pub(super) tally: Tally,
+}
+
+/// Some lines of a piece, with their hashes.
+struct Held {
     spans: Vec<Span>,
     hashes: Vec<KeyHash>,
     /// The locations of keys, and the keys that are not a part of their line; empty for plain lines.
     keys: Vec<KeyAt>,
     copied: Copied,
-    keep: Vec<bool>,
-    kept: Vec<Span>,
-    kept_hashes: Vec<KeyHash>,
-    kept_keys: Vec<KeyAt>,
-    kept_copied: Copied,
-    pub(super) tally: Tally,
+}
+
+impl Held {
+    /// Room for `most` lines, untouched until needed: a block that grows moves, which interrupts the other threads.
+    fn new(most: usize) -> Self {
+        let (spans, hashes) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        Self { spans, hashes, keys: Vec::new(), copied: Copied::default() }
+    }
+
+    fn lines<'l>(&'l self, Piece { bytes, origin, .. }: Piece<'l>) -> Lines<'l> {
+        let Self { spans, hashes, keys, copied } = self;
+        Lines { bytes, origin, spans, hashes, keys, copied: &copied.bytes }
+    }
+
+    /// Forgets the lines; keeps at most `most` bytes of copied keys.
+    fn clear(&mut self, most: usize) {
+        self.spans.clear();
+        self.hashes.clear();
+        self.keys.clear();
+        self.copied.clear(most);
+    }
 }
 
 impl<'a> Batch<'a> {
@@ -61,16 +84,9 @@ impl<'a> Batch<'a> {
             work: (visit.work)(),
             ordered: visit.ordered,
             size,
-            spans: Vec::with_capacity(size),
-            hashes: Vec::with_capacity(size),
-            keys: Vec::new(),
-            copied: Copied::default(),
+            found: Held::new(size),
             keep: Vec::with_capacity(size),
-            // The maximum, untouched until needed: a block that grows moves, which interrupts the other threads.
-            kept: Vec::with_capacity(scanner.kept),
-            kept_hashes: Vec::with_capacity(scanner.kept),
-            kept_keys: Vec::new(),
-            kept_copied: Copied::default(),
+            kept: Held::new(scanner.kept),
             tally: Tally::default(),
         }
     }
@@ -90,14 +106,14 @@ impl<'a> Batch<'a> {
         let separator = self.scanner.format.kind.end();
         let (bytes, mut start) = (piece.bytes, 0);
         for end in LineEnds::new(separator, bytes) {
-            self.spans.push(Span { start, length: (end - start) as u32 });
+            self.found.spans.push(Span { start, length: (end - start) as u32 });
             start = end + 1;
-            if self.spans.len() == self.size {
+            if self.found.spans.len() == self.size {
                 self.show(piece)?;
             }
         }
         if start < bytes.len() {
-            self.spans.push(Span { start, length: (bytes.len() - start) as u32 });
+            self.found.spans.push(Span { start, length: (bytes.len() - start) as u32 });
         }
         Ok(())
     }
@@ -108,45 +124,37 @@ impl<'a> Batch<'a> {
         let half = (self.scanner.chunk / 2).max(1);
         let mut start = 0;
         while start < bytes.len() {
-            let place = origin.place + origin.offset + start as u64;
-            let length = match head.next(&bytes[start..], place, &mut self.copied) {
-                Ok((length, found)) => {
-                    let key = match found {
-                        Found::Key(key) => Some(key),
-                        Found::Alone(key, flaw) => {
-                            self.tally.alone += 1;
-                            self.lacks(flaw, origin, start);
-                            Some(key)
-                        }
-                        Found::Missing(flaw) => {
-                            self.tally.missing += 1;
-                            self.lacks(flaw, origin, start);
-                            None
-                        }
-                        Found::Bad => {
-                            self.tally.bad += 1;
-                            None
-                        }
-                        Found::Blank => None,
-                    };
-                    if let Some(key) = key {
-                        self.spans.push(Span { start, length: length as u32 });
-                        self.keys.push(key);
-                    }
-                    length
-                }
+            let offset = origin.offset + start as u64;
+            let next = head.next(&bytes[start..], origin.place + offset, &mut self.found.copied);
+            let (length, found) = match next {
+                Ok(next) => next,
                 Err(flaw) => {
                     // The records before it are fine, in this chunk and in those before.
                     self.show(piece)?;
                     self.hand_on(piece, false)?;
                     turn.wait()?;
-                    let offset = origin.offset + start as u64;
-                    let format = &self.scanner.format;
-                    return Err(format.error(flaw, origin.name, offset).into());
+                    return Err(self.scanner.format.error(flaw, origin.name, offset).into());
                 }
             };
+            match found {
+                Found::Key(key) => self.found.keys.push(key),
+                Found::Alone(key, flaw) => {
+                    self.tally.alone += 1;
+                    self.lacks(flaw, origin.name, offset);
+                    self.found.keys.push(key);
+                }
+                Found::Missing(flaw) => {
+                    self.tally.missing += 1;
+                    self.lacks(flaw, origin.name, offset);
+                }
+                Found::Bad => self.tally.bad += 1,
+                Found::Blank => {}
+            }
+            if self.found.keys.len() > self.found.spans.len() {
+                self.found.spans.push(Span { start, length: length as u32 });
+            }
             start += length + 1;
-            if self.spans.len() == self.size || self.copied.bytes.len() >= half {
+            if self.found.spans.len() == self.size || self.found.copied.bytes.len() >= half {
                 self.show(piece)?;
             }
         }
@@ -155,87 +163,64 @@ impl<'a> Batch<'a> {
 
     /// Notes the first record without its key, in case all lack it.
     #[cold]
-    fn lacks(&self, flaw: Flaw, origin: Origin<'_>, start: usize) {
-        if self.tally.missing + self.tally.alone > 1 {
-            return;
-        }
+    fn lacks(&self, flaw: Flaw, name: &str, offset: u64) {
         let Scanner { format, progress, .. } = self.scanner;
-        if let Some(error) = format.nowhere(flaw, origin.name, origin.offset + start as u64) {
-            progress.lacks(Place::new(origin.name, origin.offset + start as u64), error);
+        if self.tally.missing + self.tally.alone == 1
+            && let Some(error) = format.nowhere(flaw, name, offset)
+        {
+            progress.lacks(Place::new(name, offset), error);
         }
     }
 
     /// Hashes the lines found and shows them to the work.
     fn show(&mut self, piece: Piece<'_>) -> Result<(), Halt> {
-        let Piece { bytes, origin, .. } = piece;
-        let Scanner { hasher, chunk, kept, .. } = self.scanner;
-        let (spans, hashes) = (&self.spans, &mut self.hashes);
-        hashes.clear();
-        if self.scanner.format.is_lines() {
-            let tally = &mut self.tally;
-            hasher.hash_each(spans.iter().map(|span| span.of(bytes)), |hash| {
+        let Self { scanner, work, size, found, keep, kept, tally, .. } = self;
+        let Held { spans, hashes, keys, copied } = &mut *found;
+        if scanner.format.is_lines() {
+            scanner.hasher.hash_each(spans.iter().map(|span| span.of(piece.bytes)), |hash| {
                 tally.see(hash);
                 hashes.push(hash);
             });
         } else {
-            for (span, key) in spans.iter().zip(&self.keys) {
-                let row = span.of(bytes);
-                self.tally.see(hasher.hash(row));
-                hashes.push(hasher.hash(key.record(row, &self.copied.bytes).key()));
+            for (span, key) in spans.iter().zip(&*keys) {
+                let row = span.of(piece.bytes);
+                tally.see(scanner.hasher.hash(row));
+                hashes.push(scanner.hasher.hash(key.record(row, &copied.bytes).key()));
             }
         }
-        self.tally.lines += spans.len() as u64;
-        self.keep.clear();
-        self.keep.resize(spans.len(), false);
-        let copied = &self.copied.bytes;
-        let lines = Lines { bytes, origin, spans, hashes, keys: &self.keys, copied };
-        self.scanner.progress.see((0..lines.len()).map(|i| lines.key(i)));
-        self.work.batch(&lines, &mut self.keep)?;
-        for (i, _) in self.keep.iter().enumerate().filter(|(_, keep)| **keep) {
-            self.kept.push(self.spans[i]);
-            self.kept_hashes.push(self.hashes[i]);
-            if let Some(key) = self.keys.get(i) {
-                self.kept_keys.push(self.kept_copied.keep(*key, &self.copied));
+        tally.lines += spans.len() as u64;
+        keep.clear();
+        keep.resize(spans.len(), false);
+        let lines = found.lines(piece);
+        scanner.progress.see((0..lines.len()).map(|i| lines.key(i)));
+        work.batch(&lines, keep)?;
+        for (i, _) in keep.iter().enumerate().filter(|(_, keep)| **keep) {
+            kept.spans.push(found.spans[i]);
+            kept.hashes.push(found.hashes[i]);
+            if let Some(key) = found.keys.get(i) {
+                kept.keys.push(kept.copied.keep(*key, &found.copied));
             }
         }
-        self.spans.clear();
-        self.keys.clear();
-        self.copied.clear(*chunk);
-        if self.kept.len() + self.size > *kept
-            || self.kept_copied.bytes.len() >= (*chunk / 2).max(1)
-        {
+        found.clear(scanner.chunk);
+        let most = (scanner.chunk / 2).max(1);
+        if kept.spans.len() + *size > scanner.kept || kept.copied.bytes.len() >= most {
             self.hand_on(piece, false)?;
         }
         Ok(())
     }
 
     /// Hands on the kept lines; `last`: the last ones of a chunk.
-    fn hand_on(
-        &mut self,
-        Piece { bytes, origin, turn }: Piece<'_>,
-        last: bool,
-    ) -> Result<(), Halt> {
-        if !self.kept.is_empty() || self.work.carries() {
+    fn hand_on(&mut self, piece: Piece<'_>, last: bool) -> Result<(), Halt> {
+        if !self.kept.spans.is_empty() || self.work.carries() {
             if self.ordered {
-                turn.wait()?;
+                piece.turn.wait()?;
             }
-            let lines = Lines {
-                bytes,
-                origin,
-                spans: &self.kept,
-                hashes: &self.kept_hashes,
-                keys: &self.kept_keys,
-                copied: &self.kept_copied.bytes,
-            };
-            self.work.kept(&lines, &|| {
+            self.work.kept(&self.kept.lines(piece), &|| {
                 if last {
-                    turn.pass();
+                    piece.turn.pass();
                 }
             })?;
-            self.kept.clear();
-            self.kept_hashes.clear();
-            self.kept_keys.clear();
-            self.kept_copied.clear(self.scanner.chunk);
+            self.kept.clear(self.scanner.chunk);
         }
         Ok(())
     }

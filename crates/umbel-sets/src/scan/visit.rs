@@ -93,11 +93,10 @@ impl<'a> Visit<'a> {
         spare: u64,
         each: impl FnMut(&Lines<'_>) -> Result<(), Error> + Send + 'a,
     ) -> Self {
-        let each = Arc::new(Mutex::new(each));
-        Self::new(spare, move || {
-            let each = Arc::clone(&each);
-            move |lines: &Lines<'_>, _: &mut [bool]| each.lock().expect("no worker panics")(lines)
-        })
+        let each = Mutex::new(each);
+        let one =
+            move |lines: &Lines<'_>, _: &mut [bool]| each.lock().expect("no worker panics")(lines);
+        Self::of_some(spare, one, |_| Ok(()))
     }
 }
 
