@@ -71,7 +71,7 @@ pub(crate) fn read(
         Filter::Foreign(lines) if secret.is_some() => bail!(
             "{}: a {} filter is not keyed; omit --secret-file",
             path.display(),
-            lines.filter().format()
+            lines.filter.format()
         ),
         Filter::Own(_) if foreign.key_type.is_some() => bail!(
             "{}: is a filter of umbel, whose keys are the bytes of the lines; omit --key-type",
@@ -169,7 +169,7 @@ pub(crate) fn own<H: Portable>(filter: Filter<H>, path: &Path, verb: &str) -> Re
         Filter::Foreign(lines) => bail!(
             "{}: is a {} filter, but umbel {verb} works only with filters of umbel; build one from the keys",
             path.display(),
-            lines.filter().format()
+            lines.filter.format()
         ),
     }
 }
@@ -295,7 +295,7 @@ pub(crate) fn check_keys(
         Filter::Foreign(lines) => bail!(
             "{}: a {} filter does not record names of fields; omit --as",
             path.display(),
-            lines.filter().format()
+            lines.filter.format()
         ),
     }
 }

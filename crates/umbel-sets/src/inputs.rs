@@ -45,7 +45,8 @@ impl Source {
     /// Passes its lines to `read`. A stream is opened with `room` bytes of memory left for its lines and its decoder.
     ///
     /// # Errors
-    /// As [`Stream::open`], and errors of `room`, if it is a stream; errors of `read`.
+    /// If it is a stream, system errors and format errors of compressed bytes, prefixed with the name, and errors of
+    /// `room`; errors of `read`.
     pub fn read<T>(
         self,
         options: &Options,
@@ -55,7 +56,7 @@ impl Source {
         match self {
             Self::Files(inputs) => read(ReadFrom::Files(&inputs)),
             Self::Stream(stream) => {
-                let (name, mut bytes) = stream.open(options, room?)?;
+                let (name, mut bytes) = stream.open(options.resources.threads, options, room?)?;
                 read(ReadFrom::Stream(&name, &mut *bytes))
             }
         }
@@ -89,21 +90,8 @@ enum Origin {
 
 impl Stream {
     /// Opens it, with `room` bytes of memory left for its lines and its decoder; returns its name and its bytes,
-    /// decompressed.
-    ///
-    /// # Errors
-    /// System errors, and format errors of compressed bytes, prefixed with the name.
-    pub fn open(self, options: &Options, room: u64) -> Result<(String, Box<dyn Read>)> {
-        self.open_with(options.resources.threads, options, room)
-    }
-
-    /// Opens it; if a compressed file allows it, its parts are decompressed by several `threads`.
-    fn open_with(
-        self,
-        threads: usize,
-        options: &Options,
-        room: u64,
-    ) -> Result<(String, Box<dyn Read>)> {
+    /// decompressed. If a compressed file allows it, several `threads` decompress its parts.
+    fn open(self, threads: usize, options: &Options, room: u64) -> Result<(String, Box<dyn Read>)> {
         let (name, left_out) = (self.name.clone(), self.left_out);
         let opened = self.open_whole(threads, options, room);
         let Some(left_out) = left_out else { return Ok((name, opened?)) };
@@ -114,8 +102,17 @@ impl Stream {
             }
             opened => opened?,
         };
-        let end = options.form.records.end();
-        Ok((name.clone(), Box::new(WholeLines::new(name, bytes, end, left_out))))
+        let lines = WholeLines {
+            name: name.clone(),
+            bytes,
+            separator: options.form.records.end(),
+            left_out,
+            buffer: Vec::new(),
+            passed: 0,
+            whole: 0,
+            ended: false,
+        };
+        Ok((name, Box::new(lines)))
     }
 
     fn open_whole(self, threads: usize, options: &Options, room: u64) -> Result<Box<dyn Read>> {
@@ -162,7 +159,7 @@ impl Stream {
         options: &Options,
         room: u64,
     ) -> Result<Input> {
-        let (name, mut bytes) = self.open_with(threads, options, room)?;
+        let (name, mut bytes) = self.open(threads, options, room)?;
         Ok(spool.add(&name, &mut *bytes)?)
     }
 }
@@ -178,13 +175,6 @@ struct WholeLines {
     passed: usize,
     whole: usize,
     ended: bool,
-}
-
-impl WholeLines {
-    fn new(name: String, bytes: Box<dyn Read>, separator: u8, left_out: LeftOut) -> Self {
-        let (buffer, passed, whole, ended) = (Vec::new(), 0, 0, false);
-        Self { name, bytes, separator, left_out, buffer, passed, whole, ended }
-    }
 }
 
 impl Read for WholeLines {
@@ -477,10 +467,10 @@ fn check_pipes(sources: &mut [Source]) -> Result<()> {
 pub fn read_ahead(mut sources: Vec<Source>, resources: &Resources) -> Result<Vec<Source>> {
     let pipes = streams(&mut sources).filter(|stream| stream.pipe.is_some());
     for Stream { from, .. } in pipes.take(MOST_PIPES).skip(1) {
-        *from = match std::mem::replace(from, Origin::Lines(Box::new(io::empty()))) {
-            Origin::Bytes(pipe) => Origin::Bytes(ahead::read_ahead(pipe, resources)?),
-            other => other,
-        };
+        if let Origin::Bytes(pipe) = from {
+            let opened = std::mem::replace(pipe, Box::new(io::empty()));
+            *pipe = ahead::read_ahead(opened, resources)?;
+        }
     }
     Ok(sources)
 }

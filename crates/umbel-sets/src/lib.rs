@@ -33,33 +33,6 @@
 //!   [`build_in_pieces`] and [`query_in_pieces`] do so with filters larger than the memory cap.
 //! - [`Query::of_list`] finds the lines whose key, an address or host, has a prefix in a list.
 //! - [`Report`] holds what a job read, wrote and found; [`Error`] names the input and the place where it stopped.
-//!
-//! | module | what it alone knows |
-//! |---|---|
-//! | [`inputs`] | files, pipes and other lines, opened in the order they are named |
-//! | [`changes`] | how the differences of two inputs are written |
-//! | `input` | files that can be read again, pipes that are spooled |
-//! | `line_ends` | where the lines of a buffer end |
-//! | `records` | where a record ends, and which of its bytes are its key |
-//! | `align` | copies of inputs with their columns in another order, with another delimiter, or without rows that cannot be read |
-//! | `line_counter` | the line and the column of a place |
-//! | `hash` | how the lines of a job are hashed |
-//! | `scan` | reading inputs in parallel, cut at the ends of records |
-//! | `budget` | how the memory cap is divided |
-//! | `table` | the lines kept in memory, found by hash and compared by bytes |
-//! | `temporary` | temporary files, in several folders |
-//! | `spill` | their contents: partitions of lines, sorted runs |
-//! | `pages` | where bytes of a file go in a buffer |
-//! | `operation` | the plan and the work of `common`, `except`, `dedup`, `diff` and `join` |
-//! | `sample` | estimates of an input from a few pieces of it |
-//! | `places` | the inputs laid end to end |
-//! | `passes` | what each pass saw, and the report of all |
-//! | `sink` | where results go |
-//! | `bulk` | filling one blocked filter on all threads, and querying it in batches |
-//! | `filters` | filters of any kind or system: building, filling, querying and emptying them with lines |
-//! | `unseen` | lines that no earlier run has seen, and the [`journal`] of those since a filter was saved |
-//! | `keys` | the keys of lines in order, for work other than with umbel's filters |
-//! | `rows` | records and their keys in bytes that the caller reads |
 
 mod ahead;
 mod align;
@@ -94,9 +67,9 @@ pub use align::{Header, align, rewrites};
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
-    BloomierBuild, Filter, ForeignLines, LargeFilter, Listed, Query, Receipt, add_in_pieces,
-    build_in_pieces, build_lists, count, count_keys, hits, insert, keys_of, query_in_pieces,
-    remove, room_left,
+    BloomierBuild, Filter, FindPrefixes, ForeignLines, LargeFilter, LongestPrefix, Query, Receipt,
+    add_in_pieces, build_in_pieces, build_lists, count, count_keys, hits, insert, keys_of,
+    query_in_pieces, remove, room_left,
 };
 pub use input::{Input, SpoolWriter};
 pub use keys::{KeyBatch, keys};

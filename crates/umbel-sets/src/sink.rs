@@ -1,6 +1,6 @@
 //! The output of result lines: buffered, counted, each with its end.
 
-use std::io::{ErrorKind, IoSlice, Write};
+use std::io::{self, ErrorKind, IoSlice, Write};
 use std::ops::Range;
 
 use umbel_io::PageWriter;
@@ -15,9 +15,10 @@ pub(crate) struct Sink<'a> {
     out: PageWriter<&'a mut (dyn Write + Send)>,
     style: RowStyle<'a>,
     separator: u8,
-    headed: bool,
+    /// Whether a header was written, or none is to be.
+    pub(crate) headed: bool,
     lines: u64,
-    bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// How a result is written.
@@ -81,11 +82,6 @@ impl<'a> Sink<'a> {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Writes no header from now on.
-    pub(crate) fn leave_header_out(&mut self) {
-        self.headed = true;
     }
 
     /// Writes a result in the chosen style.
@@ -152,29 +148,26 @@ impl<'a> Sink<'a> {
         let Some(last) = pieces.last().and_then(|piece| piece.last()).copied() else {
             return Ok(());
         };
-        self.pieces(&mut pieces)?;
+        self.write_pieces(&mut pieces).map_err(Error::Output)?;
         // The last line of a file may have no end.
         if last == self.separator { Ok(()) } else { self.write(&[]) }
     }
 
     /// Writes whole lines, long pieces without copying them.
-    fn pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<(), Error> {
+    fn write_pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
         /// Below this many bytes a copy is cheaper than a piece of a system call.
         const SHORT: u64 = 256;
         let bytes: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
         self.bytes += bytes;
         if bytes < SHORT * pieces.len() as u64 {
-            return pieces
-                .iter()
-                .try_for_each(|piece| self.out.write_all(piece))
-                .map_err(Error::Output);
+            return pieces.iter().try_for_each(|piece| self.out.write_all(piece));
         }
         while !pieces.is_empty() {
             match self.out.write_vectored(pieces) {
-                Ok(0) => return Err(Error::Output(ErrorKind::WriteZero.into())),
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(written) => IoSlice::advance_slices(&mut pieces, written),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::Output(error)),
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -183,11 +176,6 @@ impl<'a> Sink<'a> {
     /// Lines written so far.
     pub(crate) fn lines(&self) -> u64 {
         self.lines
-    }
-
-    /// Bytes written so far.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Error> {

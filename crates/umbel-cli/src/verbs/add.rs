@@ -53,7 +53,7 @@ fn check_type(filter: &Filter, path: &Path) -> Result<()> {
     if filter.assumed_type().is_none() {
         return Ok(());
     }
-    let format = lines.filter().format();
+    let format = lines.filter.format();
     let names: Vec<_> = format.key_types().iter().map(|one| one.name()).collect();
     let (last, others) = names.split_last().expect("several types");
     bail!(

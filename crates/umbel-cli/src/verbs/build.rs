@@ -220,7 +220,7 @@ fn build_foreign(
     let mut filter = Filter::Foreign(lines);
     add_lines(inputs, &mut filter, &args.output, options, &mut report)?;
     if let Filter::Foreign(lines) = &mut filter {
-        lines.filter_mut().finish()?;
+        lines.filter.finish()?;
     }
     report.bytes_written += filters::write(&filter, &args.output, existing, key)?;
     let receipt = filter.receipt();

@@ -36,8 +36,7 @@ fn converted(filter: &Filter<Scheme>, args: &ConvertArgs) -> Result<Filter<Schem
     let instead = format!("umbel build {option} {to} -o {} FILE…", args.output.display());
     match (filter, args.to) {
         (Filter::Own(filter), ConvertTo::Kind(kind)) => Ok(filter.convert(kind)?.into()),
-        (Filter::Foreign(lines), ConvertTo::Format(format)) => match lines.filter().convert(format)
-        {
+        (Filter::Foreign(lines), ConvertTo::Format(format)) => match lines.filter.convert(format) {
             Ok(filter) => Ok(ForeignLines::new(filter, None)?.into()),
             Err(error @ umbel_foreign::Error::CannotConvert { .. }) => bail!("{error}: {instead}"),
             Err(error) => Err(error.into()),
@@ -45,7 +44,7 @@ fn converted(filter: &Filter<Scheme>, args: &ConvertArgs) -> Result<Filter<Schem
         (filter, _) => {
             let from: &dyn Display = match filter {
                 Filter::Own(filter) => &filter.plan().kind(),
-                Filter::Foreign(lines) => &lines.filter().format(),
+                Filter::Foreign(lines) => &lines.filter.format(),
             };
             bail!(
                 "a {from} filter does not convert to {to}, which puts keys in other positions; \

@@ -170,8 +170,7 @@ pub(super) fn has(filter: &Filter, as_json: bool) -> String {
     match filter {
         Filter::Own(filter) => plan(filter.plan(), as_json),
         Filter::Foreign(lines) => {
-            let umbel_foreign::Receipt { format, bits, probes, bytes, .. } =
-                lines.filter().receipt();
+            let umbel_foreign::Receipt { format, bits, probes, bytes, .. } = lines.filter.receipt();
             of_format(format, bits, probes, bytes, as_json)
         }
     }

@@ -58,10 +58,10 @@ fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, args: &MergeArgs) -
             merged => merged?,
         },
         (Filter::Foreign(left), Filter::Foreign(right)) if !intersect => {
-            left.filter_mut().union(right.filter())?;
+            left.filter.union(&right.filter)?;
         }
         (Filter::Foreign(lines), Filter::Foreign(_)) => {
-            let format = lines.filter().format();
+            let format = lines.filter.format();
             bail!(
                 "--intersect works only with filters of umbel; {format} filters can only be merged"
             )
@@ -73,6 +73,6 @@ fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, args: &MergeArgs) -
 }
 
 fn mixed(lines: &ForeignLines) -> String {
-    let format = lines.filter().format();
+    let format = lines.filter.format();
     format!("a filter of umbel and a {format} filter cannot be merged; build both in one format")
 }

@@ -19,7 +19,7 @@ pub(crate) fn overlap(args: &OverlapArgs) -> Result<Outcome> {
     let compared = match (&mut left, &right) {
         (Filter::Own(left), Filter::Own(right)) => Compared::own(left, right),
         (Filter::Foreign(left), Filter::Foreign(right)) => {
-            Compared::foreign(left.filter_mut(), right.filter())
+            Compared::foreign(&mut left.filter, &right.filter)
         }
         _ => Compared::mixed()?,
     };

@@ -1,6 +1,5 @@
 //! `--prefixes`: lists of networks and domains, and the addresses and hosts that have a prefix in them.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +10,8 @@ use umbel_net::prefixes::{Family, ListBuilder, ListError, PrefixKeys, PrefixList
 use umbel_numbers::counted;
 use umbel_sets::inputs::{self, NamedInput};
 use umbel_sets::{
-    Filter, Form, Input, Listed, Missing, Normalization, Options, Query, Records, SpoolWriter,
-    room_left,
+    Filter, Form, Input, LongestPrefix, Missing, Normalization, Options, Query, Records,
+    SpoolWriter, room_left,
 };
 
 use super::{answer, explain, goal};
@@ -23,27 +22,6 @@ use crate::lines::{self, Rows};
 use crate::output::{print, write_result};
 use crate::report::{Run, say};
 use crate::standard;
-
-/// The list, as the engine sees it.
-struct List<'a>(&'a PrefixList);
-
-impl Listed for List<'_> {
-    fn find_all(&self, keys: &[&[u8]], found: &mut [bool]) {
-        self.0.find_all(keys, found);
-    }
-
-    fn longest<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, str>> {
-        self.0.longest(key)
-    }
-
-    fn fpp(&self) -> f64 {
-        self.0.fpp().unwrap_or(0.0)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.0.bytes()
-    }
-}
 
 /// `umbel query --prefixes`.
 pub(super) fn look_up(
@@ -68,9 +46,11 @@ pub(super) fn look_up(
         return Ok(Outcome::Done);
     }
     let run = Run::start("query", args.work.voice, &options.resources.progress);
-    let seen = List(&list);
+    let find = |keys: &[&[u8]], found: &mut [bool]| list.find_all(keys, found);
+    let longest: &LongestPrefix<'_> = &|key| list.longest(key);
+    let shown = args.show_prefix.then_some(longest);
     let ((), report) = write_result(args.output.to.file(), args.output.total, |out| {
-        let mut query = Query::of_list(&seen, args.invert, args.show_prefix, out, options)?;
+        let mut query = Query::of_list(&find, shown, list.bytes(), args.invert, out, options)?;
         answer::each_source(&mut query, sources, options)?;
         Ok(((), query.finish()?))
     })?;

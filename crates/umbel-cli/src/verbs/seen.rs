@@ -12,13 +12,13 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::de::IgnoredAny;
-use umbel::{AnyFilter, Filter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
+use umbel::{AnyFilter, Filter, KeyDescription, KeyHasher, Kind, Plan, Variant};
 use umbel_io::{Closer, FileAt, State, Stops, compression};
 use umbel_numbers::counted;
-use umbel_sets::journal::{self, Journal, Notes, OutputState, Reached};
+use umbel_sets::journal::{self, Journal, JournaledFile, Notes, OutputState, Reached};
 use umbel_sets::{
-    Checkpoint, Header, Input, LargeFilter, Options, Receipt, Recorder, Records, Report, Save,
-    Seen, SeenInPieces, inputs,
+    Checkpoint, Header, Input, LargeFilter, Options, Receipt, Recorder, Records, Report, Seen,
+    SeenInPieces, inputs,
 };
 
 use super::explain;
@@ -76,7 +76,7 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     let foreign = ForeignArgs::default();
     let lock = filters::open_locked(path, false)?;
     if let Some(large) = filters::large(&lock, path, secret.as_ref(), &foreign, &options)? {
-        return in_pieces(large, path, args, sources, &options);
+        return in_pieces(large, &lock.file, path, args, sources, &options);
     }
     let Locked { filter, lock, notes } =
         filters::read_locked(lock, path, secret.as_ref(), &foreign, &options)?;
@@ -90,8 +90,10 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     let output = Output::open(path, notes.as_ref(), args, &options)?;
     let sources = output.align(sources, &options)?;
     let run = Run::start("unseen", args.work.voice, &options.resources.progress);
-    let (mut out, mut save) = output.write_by(path, notes.as_ref(), lock)?;
-    let mut recorder = Recorder::new(&mut *out, &mut save, args.checkpoint, &options);
+    let (mut out, mut saved) = output.write_by(path, notes.as_ref(), lock)?;
+    let journal = Arc::clone(&saved.journal);
+    let mut save = |filter: Option<&AnyFilter>, at: &Checkpoint, end| saved.save(filter, at, end);
+    let mut recorder = Recorder::new(&mut *out, journal, &mut save, args.checkpoint, &options);
     if output.goes_on {
         recorder.continue_output(output.under, output.has);
     }
@@ -104,7 +106,7 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     })?;
     let mut report = job.finish().map_err(|error| about(error, path, append(args)))?;
     run.check_keyed(&report)?;
-    report.bytes_written += save.bytes;
+    report.bytes_written += saved.bytes;
     // Report only the filter's problems, except in JSON.
     let receipt = filter.receipt();
     let shown = args.work.voice.json || receipt.over_filled;
@@ -140,6 +142,7 @@ fn make(
 /// As [`unseen`], with a filter larger than the memory cap: all input is read before the first line is printed.
 fn in_pieces(
     large: LargeFilter<'_>,
+    lock: &File,
     path: &Path,
     args: &UnseenArgs,
     sources: Vec<Source>,
@@ -154,8 +157,10 @@ fn in_pieces(
     let output = Output::open(path, large.notes, args, options)?;
     let sources = output.align(sources, options)?;
     let run = Run::start("unseen", args.work.voice, &options.resources.progress);
-    let (mut out, mut save) = output.write_by(path, large.notes, large.file.try_clone()?)?;
-    let mut recorder = Recorder::new(&mut *out, &mut save, args.checkpoint, options);
+    let (mut out, mut saved) = output.write_by(path, large.notes, lock.try_clone()?)?;
+    let journal = Arc::clone(&saved.journal);
+    let mut save = |filter: Option<&AnyFilter>, at: &Checkpoint, end| saved.save(filter, at, end);
+    let mut recorder = Recorder::new(&mut *out, journal, &mut save, args.checkpoint, options);
     if output.goes_on {
         recorder.continue_output(output.under, output.has);
     }
@@ -172,9 +177,9 @@ fn in_pieces(
         Ok((report, bytes, lock))
     })?;
     drop(job);
-    save.journal().remove()?;
+    saved.journal().remove()?;
     run.check_keyed(&report)?;
-    report.bytes_written += save.bytes + bytes;
+    report.bytes_written += saved.bytes + bytes;
     run.finish(&report, "new", None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
@@ -302,12 +307,6 @@ impl Saved<'_> {
         self.bytes += bytes;
         if end { journal.remove() } else { journal.begin_again(&reached) }
     }
-}
-
-impl Save for Saved<'_> {
-    fn note(&mut self, hashes: &[KeyHash]) -> Result<(), umbel_sets::Error> {
-        self.journal().note(hashes).map_err(|error| umbel_sets::Error::Save(error.into()))
-    }
 
     fn save(
         &mut self,
@@ -382,7 +381,7 @@ impl Output {
         let journal = Arc::new(Mutex::new(journal));
         let (file, out) = (self.file.try_clone()?, self.file.try_clone()?);
         let write: Box<dyn Write + Send> = match &self.named {
-            Some(_) => Box::new(journal::JournaledFile::new(file, Arc::clone(&journal))),
+            Some(_) => Box::new(JournaledFile { file, journal: Arc::clone(&journal) }),
             None => Box::new(Screen::new(file)),
         };
         Ok((write, Saved { path, journal, lock, named: self.named.clone(), out, bytes: 0 }))

@@ -3,9 +3,8 @@
 
 use std::sync::Mutex;
 
-use umbel::{Bloomier, BloomierBuilder};
-use umbel::{KeyHash, KeyHasher, Plan};
-use umbel_io::threads::on_each;
+use umbel::{Bloomier, BloomierBuilder, BloomierShard, KeyHash, KeyHasher, Plan};
+use umbel_io::threads::on_parts;
 
 use crate::budget::Budget;
 use crate::bulk::Buckets;
@@ -65,18 +64,12 @@ impl<'a> BloomierBuild<'a> {
     /// [`Error::Filter`] if there are more different lines than planned.
     pub fn finish(self) -> Result<(Bloomier, Report), Error> {
         let Gather { mut builder, hashes, .. } = self.gather;
-        let jobs = Mutex::new(builder.shards().zip(hashes));
-        let work = || {
-            loop {
-                let job = jobs.lock().expect("no worker panics").next();
-                let Some((shard, hashes)) = job else { return Ok(()) };
-                shard.build(&mut hashes.into_inner().expect("no worker panics"))?;
-            }
+        let shards = builder.shards().zip(hashes).collect();
+        let build = |(shard, hashes): (BloomierShard<'_>, Mutex<Vec<_>>), _: &mut ()| {
+            shard.build(&mut hashes.into_inner().expect("no worker panics"))?;
+            Ok::<_, umbel::BuildError>(Vec::new())
         };
-        let built: Result<(), umbel::BuildError> =
-            on_each(self.scanner.budget.threads, work).into_iter().collect();
-        drop(jobs);
-        built?;
+        on_parts(self.scanner.budget.threads, shards, || (), build)?;
         Ok((builder.finish(self.hasher)?, self.report))
     }
 }

@@ -3,7 +3,7 @@
 use umbel::KeyHasher;
 use umbel_foreign::{Format, KeyCounter, KeyType};
 
-use super::filter::LineKeys;
+use super::filter::{about, checked_type, each_batch};
 use crate::input::Input;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Form, Options};
@@ -27,14 +27,19 @@ pub fn count_keys(
     key_type: Option<KeyType>,
     options: &Options,
 ) -> Result<u64, Error> {
-    let keys = LineKeys::new(format, key_type)?;
+    let key_type = checked_type(format, key_type)?;
     one_field(format, &options.form)?;
     if !format.counts_keys() {
         return count(inputs, options);
     }
     let scanner = Scanner::new(options, KeyHasher::default())?;
     let mut counter = KeyCounter::new(format);
-    let count = |lines: &Lines<'_>| keys.count(&mut counter, lines);
+    let count = |lines: &Lines<'_>| {
+        each_batch(key_type, lines, |first, keys| {
+            let mut keys = (first..).zip(keys);
+            keys.try_for_each(|(i, key)| counter.add(*key).map_err(|error| about(lines, i, error)))
+        })
+    };
     scanner.read(inputs, &Visit::in_order(scanner.budget.rest, count))?;
     Ok(counter.keys())
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use umbel::{AnyFilter, Filter as _, KeyHasher, Portable};
-use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, KeyCounter, KeyType};
+use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, KeyType};
 
 use crate::Error;
 use crate::scan::Lines;
@@ -41,7 +41,7 @@ impl<H: Portable> Filter<H> {
     /// systems hash keys of several types.
     pub fn assumed_type(&self) -> Option<KeyType> {
         match self {
-            Self::Foreign(lines) if lines.assumed => Some(lines.keys.0),
+            Self::Foreign(lines) if lines.assumed => Some(lines.key_type),
             _ => None,
         }
     }
@@ -94,8 +94,9 @@ impl<H: Portable> From<ForeignLines> for Filter<H> {
 /// Another system's filter, with the type of key that lines have.
 #[derive(Debug)]
 pub struct ForeignLines {
-    filter: Foreign,
-    keys: LineKeys,
+    /// The filter.
+    pub filter: Foreign,
+    key_type: KeyType,
     assumed: bool,
 }
 
@@ -106,32 +107,22 @@ impl ForeignLines {
     /// [`umbel_foreign::Error::KeyType`] for a type that the system does not hash.
     pub fn new(filter: Foreign, key_type: Option<KeyType>) -> Result<Self, umbel_foreign::Error> {
         let format = filter.format();
-        let keys = LineKeys::new(format, key_type)?;
-        Ok(Self { filter, keys, assumed: key_type.is_none() && format.key_types().len() > 1 })
-    }
-
-    /// Returns the filter.
-    pub fn filter(&self) -> &Foreign {
-        &self.filter
-    }
-
-    /// Returns the filter, to merge it with others, limit it or finish it.
-    pub fn filter_mut(&mut self) -> &mut Foreign {
-        &mut self.filter
+        let assumed = key_type.is_none() && format.key_types().len() > 1;
+        Ok(Self { filter, key_type: checked_type(format, key_type)?, assumed })
     }
 
     /// Inserts the keys of some lines.
     pub(crate) fn insert(&mut self, lines: &Lines<'_>) -> Result<(), Error> {
-        let Self { filter, keys, .. } = self;
-        keys.each(lines, |first, batch| {
+        let Self { filter, key_type, .. } = self;
+        each_batch(*key_type, lines, |first, batch| {
             filter.insert_all(batch).map_err(|error| refused(filter, batch, lines, first, error))
         })
     }
 
     /// Whether each of some lines may be in the filter.
     pub(crate) fn ask(&self, lines: &Lines<'_>, found: &mut [bool]) -> Result<(), Error> {
-        let Self { filter, keys, .. } = self;
-        keys.each(lines, |first, batch| {
+        let Self { filter, key_type, .. } = self;
+        each_batch(*key_type, lines, |first, batch| {
             let found = &mut found[first..][..batch.len()];
             let asked = filter.contains_all(batch, found);
             asked.map_err(|error| refused(filter, batch, lines, first, error))
@@ -154,52 +145,38 @@ fn refused(
 }
 
 /// The error for a line whose key is refused.
-fn about(lines: &Lines<'_>, line: usize, error: umbel_foreign::Error) -> Error {
+pub(super) fn about(lines: &Lines<'_>, line: usize, error: umbel_foreign::Error) -> Error {
     Error::Key { at: lines.at(line), source: error.into() }
 }
 
-/// How lines become keys of a format.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LineKeys(KeyType);
-
-impl LineKeys {
-    pub(crate) fn new(
-        format: Format,
-        key_type: Option<KeyType>,
-    ) -> Result<Self, umbel_foreign::Error> {
-        let known = format.key_types();
-        let key_type = key_type.unwrap_or(known[0]);
-        match known.contains(&key_type) {
-            true => Ok(Self(key_type)),
-            false => Err(umbel_foreign::Error::KeyType { format, found: key_type.name() }),
-        }
+/// The type of keys of a format: the usual one, unless another is given that the system hashes.
+pub(super) fn checked_type(
+    format: Format,
+    key_type: Option<KeyType>,
+) -> Result<KeyType, umbel_foreign::Error> {
+    let known = format.key_types();
+    let key_type = key_type.unwrap_or(known[0]);
+    match known.contains(&key_type) {
+        true => Ok(key_type),
+        false => Err(umbel_foreign::Error::KeyType { format, found: key_type.name() }),
     }
+}
 
-    /// Calls `work` with the keys of `lines`, some at a time, and the first one's number.
-    fn each(
-        self,
-        lines: &Lines<'_>,
-        mut work: impl FnMut(usize, &[Key<'_>]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        /// Keys per call: several times as many as are prefetched.
-        const BATCH: usize = 256;
-        let mut buffers = vec![Vec::new(); BATCH.min(lines.len())];
-        for first in (0..lines.len()).step_by(BATCH) {
-            let batch = (first..lines.len()).zip(&mut buffers);
-            let read = |(i, buffer)| {
-                self.0.read(lines.key(i), buffer).map_err(|error| about(lines, i, error))
-            };
-            work(first, &batch.map(read).collect::<Result<Vec<_>, _>>()?)?;
-        }
-        Ok(())
+/// Calls `work` with the keys of `lines`, some at a time, and the first one's number.
+pub(super) fn each_batch(
+    key_type: KeyType,
+    lines: &Lines<'_>,
+    mut work: impl FnMut(usize, &[Key<'_>]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    /// Keys per call: several times as many as are prefetched.
+    const BATCH: usize = 256;
+    let mut buffers = vec![Vec::new(); BATCH.min(lines.len())];
+    for first in (0..lines.len()).step_by(BATCH) {
+        let batch = (first..lines.len()).zip(&mut buffers);
+        let read = |(i, buffer)| {
+            key_type.read(lines.key(i), buffer).map_err(|error| about(lines, i, error))
+        };
+        work(first, &batch.map(read).collect::<Result<Vec<_>, _>>()?)?;
     }
-
-    /// Counts the keys of some lines.
-    pub(crate) fn count(self, counter: &mut KeyCounter, lines: &Lines<'_>) -> Result<(), Error> {
-        self.each(lines, |first, keys| {
-            (first..)
-                .zip(keys)
-                .try_for_each(|(i, key)| counter.add(*key).map_err(|error| about(lines, i, error)))
-        })
-    }
+    Ok(())
 }

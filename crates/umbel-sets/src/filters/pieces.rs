@@ -7,7 +7,7 @@
 //! of the filter is read and written once.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{Seek, Write};
 use std::slice;
 use std::sync::Mutex;
 
@@ -35,8 +35,8 @@ const BATCH: usize = 1 << 12;
 
 /// A blocked filter in a file, used without ever being in memory as a whole.
 pub struct LargeFilter<'a> {
-    /// Its file.
-    pub file: &'a File,
+    /// Its file, unless it is new.
+    file: Option<&'a File>,
     /// The journal next to it, whose hashes count as its own.
     pub notes: Option<&'a Notes>,
     pieces: InShards<PageReader<&'a File>>,
@@ -60,7 +60,7 @@ impl<'a> LargeFilter<'a> {
     ) -> Result<Self, FileError> {
         file.rewind()?;
         let pieces = InShards::open(PageReader::new(1 << 18, file), length, secret)?;
-        Ok(Self { file, notes, pieces })
+        Ok(Self { file: Some(file), notes, pieces })
     }
 
     /// Returns its plan.
@@ -78,9 +78,9 @@ impl<'a> LargeFilter<'a> {
     fn begin<'o>(&mut self, options: &'o Options) -> Result<(Scanner<'o>, Split), Error> {
         let scanner = Scanner::new(options, self.pieces.hasher.clone())?;
         let split = Split::new(&mut self.pieces, scanner.budget, options)?;
-        if let Some(notes) = self.notes {
+        if let (Some(file), Some(notes)) = (self.file, self.notes) {
             let note = |hashes: Vec<_>| Ok(split.write(&hashes, 1)?);
-            notes.each_hashes(self.file, note).map_err(|error| {
+            notes.each_hashes(file, note).map_err(|error| {
                 error.downcast().unwrap_or_else(|error| Error::Work(error.into()))
             })?;
         }
@@ -111,8 +111,8 @@ impl<'a> LargeFilter<'a> {
         let (all, spill) = (0..inputs.len(), |lines: &Lines<'_>| split.write(lines.hashes(), 0));
         let tallies = scanner.scan(inputs, all.clone(), &Visit::in_order(room, spill))?;
         passes.seen(inputs, all, &tallies)?;
-        let (index, count) = (pieces.index(), pieces.count());
-        let mut answers = Answers::new(index, count, scanner.budget, options)?;
+        let index = pieces.index();
+        let mut answers = Answers::new(pieces.count(), scanner.budget, options)?;
         let mut hashes = split.finish()?;
         let mut found = vec![false; BATCH];
         let mut work = |shard: &mut Shard<'_>| {
@@ -126,7 +126,7 @@ impl<'a> LargeFilter<'a> {
         let (before, after) = pieces.pass(out, &mut work)?;
         let spilled = answers.finish()?;
         let read = spilled + pieces.plan.bytes();
-        let answered = Answered { scanner, passes, answers, spilled, read };
+        let answered = Answered { scanner, passes, index, answers, spilled, read };
         Ok((answered, before.receipt(&pieces.hasher), after.receipt(&pieces.hasher)))
     }
 }
@@ -144,10 +144,8 @@ pub fn build_in_pieces(
     out: &mut dyn Write,
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
-    let scanner = Scanner::new(options, hasher.clone())?;
-    let mut pieces = InShards::<io::Empty>::new(*plan, hasher, keys.clone());
-    let split = Split::new(&mut pieces, scanner.budget, options)?;
-    insert_in_pieces(inputs, &scanner, split, pieces, out)
+    let pieces = InShards::new(*plan, hasher, keys.clone());
+    add_in_pieces(inputs, LargeFilter { file: None, notes: None, pieces }, out, options)
 }
 
 /// Writes `filter` to `out`, with all lines of `inputs` added.
@@ -161,23 +159,12 @@ pub fn add_in_pieces(
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
     let (scanner, split) = filter.begin(options)?;
-    let old = filter.plan().bytes();
-    let (mut report, receipt) = insert_in_pieces(inputs, &scanner, split, filter.pieces, out)?;
-    report.bytes_read += old;
-    Ok((report, receipt))
-}
-
-fn insert_in_pieces<R: Read>(
-    inputs: &[Input],
-    scanner: &Scanner<'_>,
-    split: Split,
-    mut pieces: InShards<R>,
-    out: &mut dyn Write,
-) -> Result<(Report, Receipt), Error> {
     let spill = |lines: &Lines<'_>, _: &mut [bool]| split.write(lines.hashes(), 0);
     let mut report = scanner.read(inputs, &Visit::new(room(scanner.budget), || spill))?;
-    report.bytes_spilled += spilled(report.lines);
-    report.bytes_read += spilled(report.lines);
+    let (spilled, old) = (spilled(report.lines), filter.file.map_or(0, |_| filter.plan().bytes()));
+    report.bytes_spilled += spilled;
+    report.bytes_read += spilled + old;
+    let mut pieces = filter.pieces;
     let mut hashes = split.finish()?;
     let mut insert = |shard: &mut Shard<'_>| {
         hashes.next().expect("as many pieces as shards").each(|hashes, _| {
@@ -236,8 +223,8 @@ struct Split {
 
 impl Split {
     /// Divides a filter into pieces of half the memory.
-    fn new<R: Read>(
-        pieces: &mut InShards<R>,
+    fn new(
+        pieces: &mut InShards<PageReader<&File>>,
         budget: Budget,
         options: &Options,
     ) -> Result<Self, Error> {
@@ -291,21 +278,19 @@ impl Hashes {
         &self,
         mut each: impl FnMut(&[KeyHash], bool) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut left = self.file.written();
+        let (mut at, noted, end) = (0, spilled(self.noted), self.file.written());
         let mut bytes = PageBuffer::new(16 * BATCH);
         let mut hashes = Vec::with_capacity(BATCH);
-        let mut noted = self.noted;
-        while left > 0 {
-            let most = if noted > 0 { noted.min(BATCH as u64) } else { BATCH as u64 };
-            let size = left.min(16 * most);
+        while at < end {
+            let left = if at < noted { noted - at } else { end - at };
+            let size = left.min(bytes.len() as u64);
             let read = &mut bytes[..size as usize];
-            self.file.read_exact_at(read, self.file.written() - left)?;
-            left -= size;
+            self.file.read_exact_at(read, at)?;
             let chunks = read.as_chunks::<16>().0.iter();
             hashes.clear();
             hashes.extend(chunks.map(|bytes| KeyHash::from_u128(u128::from_le_bytes(*bytes))));
-            each(&hashes, noted > 0)?;
-            noted -= noted.min(hashes.len() as u64);
+            each(&hashes, at < noted)?;
+            at += size;
         }
         Ok(())
     }
@@ -315,7 +300,6 @@ impl Hashes {
 /// lines.
 struct Answers {
     file: PageWriter<TempFile>,
-    index: ShardIndex,
     /// Bytes of a piece that are read together.
     buffer: usize,
     pieces: Vec<PieceAnswers>,
@@ -333,15 +317,11 @@ struct PieceAnswers {
 }
 
 impl Answers {
-    fn new(
-        index: ShardIndex,
-        count: u64,
-        budget: Budget,
-        options: &Options,
-    ) -> Result<Self, Error> {
+    /// The answers of `count` pieces.
+    fn new(count: u64, budget: Budget, options: &Options) -> Result<Self, Error> {
         let buffer = (budget.rest / 8 / count).clamp(512, 64 << 10) as usize;
         let file = PageWriter::new(1 << 16, options.resources.tmp.file()?);
-        Ok(Self { file, index, buffer, pieces: Vec::new() })
+        Ok(Self { file, buffer, pieces: Vec::new() })
     }
 
     fn begin_piece(&mut self) {
@@ -367,27 +347,9 @@ impl Answers {
         Ok(spilled(self.pieces.iter().map(|piece| piece.count).sum()) + self.end())
     }
 
-    /// Adds the numbers of the `lines` whose answers are `answer` to `wanted`.
-    fn wanted(
-        &mut self,
-        answer: bool,
-        lines: &Lines<'_>,
-        wanted: &mut Vec<usize>,
-    ) -> Result<(), Error> {
-        wanted.clear();
-        for (i, hash) in lines.hashes().iter().enumerate() {
-            match self.next(self.index.of(*hash))? {
-                Some(found) if found == answer => wanted.push(i),
-                Some(_) => {}
-                None => return Err(Error::Changed { name: lines.name().to_owned() }),
-            }
-        }
-        Ok(())
-    }
-
     /// The next answer of a piece; `None` if there are no more.
     fn next(&mut self, piece: u64) -> Result<Option<bool>, Error> {
-        let Self { file, buffer, pieces, .. } = self;
+        let Self { file, buffer, pieces } = self;
         let piece = &mut pieces[piece as usize];
         if piece.next == piece.count {
             return Ok(None);
@@ -409,6 +371,7 @@ impl Answers {
 pub(crate) struct Answered<'o> {
     scanner: Scanner<'o>,
     passes: Passes,
+    index: ShardIndex,
     answers: Answers,
     /// Bytes written to temporary files, and read from them and from the filter.
     spilled: u64,
@@ -424,10 +387,17 @@ impl Answered<'_> {
         header: &SeeHeader<'_>,
         lines: &Wanted<'_>,
     ) -> Result<Report, Error> {
-        let Self { scanner, mut passes, mut answers, spilled, read } = self;
+        let Self { scanner, mut passes, index, mut answers, spilled, read } = self;
         let mut some = Vec::new();
         let visit = Visit::in_order(room(scanner.budget), |all| {
-            answers.wanted(wanted, all, &mut some)?;
+            some.clear();
+            for (i, hash) in all.hashes().iter().enumerate() {
+                match answers.next(index.of(*hash))? {
+                    Some(answer) if answer == wanted => some.push(i),
+                    Some(_) => {}
+                    None => return Err(Error::Changed { name: all.name().to_owned() }),
+                }
+            }
             lines(all, &some)
         });
         let visit = Visit { header: Box::new(header), ..visit };
@@ -457,8 +427,8 @@ mod tests {
         let (_dir, options) = workplace(b'\n');
         let answer = |piece: usize, i: usize| (piece * 31 + i * i).is_multiple_of(3);
         let counts = [0, 8, 3, 16, 0, 5000, 7];
-        let (index, budget) = (ShardIndex::new(7, 1), Budget::new(16 << 20, 1).unwrap());
-        let mut answers = Answers::new(index, 7, budget, &options).unwrap();
+        let budget = Budget::new(16 << 20, 1).unwrap();
+        let mut answers = Answers::new(7, budget, &options).unwrap();
         for (piece, &count) in counts.iter().enumerate() {
             let all: Vec<bool> = (0..count).map(|i| answer(piece, i)).collect();
             answers.begin_piece();
@@ -507,7 +477,7 @@ mod tests {
         let hashes: Vec<_> = (0..7u64).map(|key| KeyHasher::default().hash(key)).collect();
         let path = dir.path().join("old");
         let mut journal = Journal::new(path_of(&path), None).unwrap();
-        journal.note(&hashes).unwrap();
+        journal.note(hashes.iter().copied()).unwrap();
         let reached = Reached { at: Checkpoint::default(), output: None };
         journal.reached(&reached).unwrap();
         let notes = Notes::of(&path).unwrap();

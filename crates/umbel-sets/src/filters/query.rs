@@ -10,26 +10,18 @@ use umbel_foreign::ForeignFilter;
 use super::count::one_field;
 use super::filter::Filter;
 use super::rows::Indices;
+use crate::input::Input;
 use crate::inputs::ReadFrom;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::{RowStyle, Sink};
 use crate::{Error, Options};
 
-/// A list of prefixes.
-pub trait Listed: Sync {
-    /// Sets `found` for the keys that have a prefix in the list.
-    fn find_all(&self, keys: &[&[u8]], found: &mut [bool]);
+/// Finds out which keys have a prefix in a list.
+pub type FindPrefixes<'a> = dyn Fn(&[&[u8]], &mut [bool]) + Sync + 'a;
 
-    /// Returns the longest prefix of a key in the list, as text.
-    fn longest<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, str>>;
-
-    /// Returns the probability that a key without a prefix in the list is found.
-    fn fpp(&self) -> f64;
-
-    /// Returns the bytes of memory that it uses.
-    fn bytes(&self) -> u64;
-}
+/// Returns the longest prefix of a key in a list, as text.
+pub type LongestPrefix<'a> = dyn for<'k> Fn(&'k [u8]) -> Option<Cow<'k, str>> + Sync + 'a;
 
 /// A query of one or more filters: which lines may be in all of them, or which definitely are not; or of a list of
 /// prefixes: which lines have one in it, or none. Results are in the order of the lines, after the first header of the
@@ -64,26 +56,28 @@ impl<'a> Query<'a> {
         Ok(Self::of(scanner, Among::Filters(asked), room, absent, out))
     }
 
-    /// Queries for lines whose key has a prefix in the list, or with `absent` for the others. With `shown`, each line comes
-    /// after its longest prefix in the list, as a column, or with JSON lines as `{"prefix":"192.0.2.0/24","record":…}`.
+    /// Queries for lines whose key has a prefix in a list of `bytes` bytes, or with `absent` for the others. If the `longest`
+    /// one is shown, each line comes after it, as a column, or with JSON lines as
+    /// `{"prefix":"192.0.2.0/24","record":…}`.
     ///
     /// The [reader of keys](crate::Normalization::read) in the options reads them as addresses or hosts.
     ///
     /// # Errors
     /// [`Error::Memory`]; errors of contradictory [`Records`](crate::Records).
     pub fn of_list(
-        list: &'a dyn Listed,
+        find: &'a FindPrefixes<'a>,
+        longest: Option<&'a LongestPrefix<'a>>,
+        bytes: u64,
         absent: bool,
-        shown: bool,
         out: &'a mut (dyn Write + Send),
         options: &'a Options,
     ) -> Result<Self, Error> {
         let column = options.form.records.column();
-        let wanted = Among::Listed { list, shown, json: column.is_none() };
+        let wanted = Among::Listed { find, longest, json: column.is_none() };
         let scanner = Scanner::new(options, KeyHasher::default())?;
-        let room = scanner.budget.left(list.bytes())?;
+        let room = scanner.budget.left(bytes)?;
         let mut out = Sink::new(out, options.form.records.end());
-        if shown {
+        if longest.is_some() {
             out = out.with_style(RowStyle::Behind("prefix", column));
         }
         Ok(Self::of(scanner, wanted, room, absent, out))
@@ -94,15 +88,12 @@ impl<'a> Query<'a> {
     }
 
     /// Returns the probability that a line in none of the filters passes; for a filter of rows, in the worst case for
-    /// this query, which is 1 if values of different rows pass together; for a list, its own rate.
+    /// this query, which is 1 if values of different rows pass together; 1 for a list, which has a rate of its own.
     ///
     /// Filters that hash differently are independent, so their rates are multiplied. Filters of one scheme are not:
     /// for these, the lowest rate counts, which is an upper bound. Filters of other systems are assumed to hash alike.
     pub fn fpp(&self) -> f64 {
-        let asked = match &self.wanted {
-            Among::Filters(asked) => asked,
-            Among::Listed { list, .. } => return list.fpp(),
-        };
+        let Among::Filters(asked) = &self.wanted else { return 1.0 };
         let mut lowest: Vec<(Option<Scheme>, f64)> = Vec::new();
         for (scheme, fpp) in asked.iter().map(Queried::fpp) {
             match lowest.iter_mut().find(|(own, _)| *own == scheme) {
@@ -160,8 +151,8 @@ impl<'a> Query<'a> {
 enum Among<'a> {
     /// All of these.
     Filters(Vec<Queried<'a>>),
-    /// One of them.
-    Listed { list: &'a dyn Listed, shown: bool, json: bool },
+    /// A list; the longest prefix is shown, if it is there, perhaps in JSON.
+    Listed { find: &'a FindPrefixes<'a>, longest: Option<&'a LongestPrefix<'a>>, json: bool },
 }
 
 impl Among<'_> {
@@ -176,9 +167,9 @@ impl Among<'_> {
                     found.iter_mut().zip(&one).for_each(|(found, one)| *found &= one);
                 }
             }
-            Self::Listed { list, .. } => {
+            Self::Listed { find, .. } => {
                 let keys: Vec<_> = (0..lines.len()).map(|i| lines.key(i)).collect();
-                list.find_all(&keys, found);
+                find(&keys, found);
             }
         }
         Ok(())
@@ -186,11 +177,11 @@ impl Among<'_> {
 
     /// Writes lines, with their prefixes if these are shown.
     fn write(&self, lines: &Lines<'_>, out: &mut Sink<'_>) -> Result<(), Error> {
-        let Self::Listed { list, shown: true, json } = self else {
+        let Self::Listed { longest: Some(longest), json, .. } = self else {
             return out.rows(lines, 0..lines.len());
         };
         for i in 0..lines.len() {
-            let mut prefix = list.longest(lines.key(i)).unwrap_or_default();
+            let mut prefix = longest(lines.key(i)).unwrap_or_default();
             if *json {
                 prefix = format!("\"{prefix}\"").into();
             }
@@ -215,7 +206,7 @@ impl<'a> Queried<'a> {
         let places = match filter {
             Filter::Own(own) => Indices::of(own, options, Attributes::indices)?,
             Filter::Foreign(lines) => {
-                one_field(lines.filter().format(), &options.form)?;
+                one_field(lines.filter.format(), &options.form)?;
                 None
             }
         };
@@ -244,7 +235,7 @@ impl<'a> Queried<'a> {
     /// How it hashes, or `None` for another system's filter; and its rate.
     fn fpp(&self) -> (Option<Scheme>, f64) {
         match (self.filter, &self.places) {
-            (Filter::Foreign(lines), _) => (None, lines.filter().receipt().fpp),
+            (Filter::Foreign(lines), _) => (None, lines.filter.receipt().fpp),
             (Filter::Own(AnyFilter::Attributes(filter)), Some(places)) => {
                 let fpp = filter.query_fpp(&places.mask()).expect("the filter's own attributes");
                 (Some(filter.hasher().scheme()), fpp)
@@ -252,4 +243,32 @@ impl<'a> Queried<'a> {
             (Filter::Own(filter), _) => (Some(filter.hasher().scheme()), filter.receipt().fpp),
         }
     }
+}
+
+/// Looks up the lines of `inputs` in a filter of keys, on all threads, and calls `each` with the hashes of lines that
+/// may be in it, in order. `beside` are the bytes of memory that the caller uses, without the filter.
+///
+/// # Errors
+/// Read errors; [`Error::NoKey`]; [`Error::Memory`].
+pub fn hits(
+    inputs: &[Input],
+    filter: &AnyFilter,
+    beside: u64,
+    each: &mut (dyn FnMut(&[KeyHash]) + Send),
+    options: &Options,
+) -> Result<Report, Error> {
+    let scanner = Scanner::new(options, filter.hasher().clone())?;
+    let room = scanner.budget.left(filter.bytes().saturating_add(beside))?;
+    let mut found = 0;
+    let ask = |lines: &Lines<'_>, keep: &mut [bool]| {
+        filter.contains_all(lines.hashes(), keep);
+        Ok(())
+    };
+    let see = |lines: &Lines<'_>| {
+        found += lines.len() as u64;
+        each(lines.hashes());
+        Ok(())
+    };
+    let report = scanner.read(inputs, &Visit::of_some(room, ask, see))?;
+    Ok(Report { found, ..report })
 }

@@ -1,6 +1,6 @@
 //! The memory that a filter leaves for work with lines, and the size it may grow to.
 
-use umbel::{AnyFilter, Capacity, Filter as _};
+use umbel::{AnyFilter, Capacity, Filter as _, Full, InsertError};
 use umbel_foreign::ForeignFilter;
 
 use super::filter::Filter;
@@ -24,7 +24,7 @@ impl Filter {
     pub fn room_beside(&self, resources: &Resources) -> Result<u64, Error> {
         let grows = match self {
             Self::Own(filter) => filter.plan().kind().capacity() == Capacity::First,
-            Self::Foreign(lines) => lines.filter().format().grows(),
+            Self::Foreign(lines) => lines.filter.format().grows(),
         };
         let room = room_left(self.bytes(), resources)?;
         Ok(if grows { 0 } else { room })
@@ -45,16 +45,13 @@ pub(crate) fn room_to_fill(filter: &mut AnyFilter, budget: &Budget) -> Result<u6
     Ok(room.min(budget.long_line()))
 }
 
-/// The error of a filter that cannot grow.
-pub(crate) fn growth(error: umbel::InsertError, budget: Budget) -> Error {
-    match error {
-        umbel::InsertError::Full(umbel::Full::Limit(bytes, _)) => outgrown(bytes, budget),
-        error => error.into(),
-    }
-}
-
-/// The error of a filter that needs `bytes` bytes to grow once more.
-pub(crate) fn outgrown(bytes: u64, budget: Budget) -> Error {
+/// The error of an insertion; if a filter reached its limit, with the cap that it needs to grow once more.
+pub(crate) fn outgrown(error: Error, budget: Budget) -> Error {
+    let bytes = match error {
+        Error::Filter(umbel::Error::Insert(InsertError::Full(Full::Limit(bytes, _)))) => bytes,
+        Error::Foreign(umbel_foreign::Error::GrowthLimit { bytes, .. }) => bytes,
+        error => return error,
+    };
     // A sixteenth of the memory besides the workers' is for a long line.
     let next = Budget::least_cap(budget.threads, bytes + bytes / 15 + 1);
     Error::Outgrown { cap: budget.cap, next }
@@ -69,7 +66,8 @@ mod tests {
         let budget = Budget::new(64 << 20, 2).unwrap();
         let lasting = |cap| Budget::new(cap, 2).unwrap().lasting();
         for bytes in [50 << 20, 1 << 30, 5 << 30] {
-            let Error::Outgrown { next, .. } = outgrown(bytes, budget) else { unreachable!() };
+            let full = InsertError::from(Full::Limit(bytes, bytes)).into();
+            let Error::Outgrown { next, .. } = outgrown(full, budget) else { unreachable!() };
             assert!(lasting(next) >= bytes && lasting(next - (3 << 20)) < bytes, "{bytes}: {next}");
         }
     }

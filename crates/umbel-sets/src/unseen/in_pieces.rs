@@ -5,7 +5,7 @@
 //! lines are noted before, so a run that is killed loses nothing, and the next one continues after it.
 
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use umbel::{KeyHash, Receipt, Shard};
 
@@ -27,6 +27,10 @@ impl<'a> SeenInPieces<'a> {
         Self { recorder: Mutex::new(recorder) }
     }
 
+    fn recorder(&self) -> MutexGuard<'_, Recorder<'a>> {
+        self.recorder.lock().expect("no worker panics")
+    }
+
     /// Processes files. `file` receives the filter with their lines in it, to be used after this returns. Returns its
     /// receipt.
     ///
@@ -46,10 +50,8 @@ impl<'a> SeenInPieces<'a> {
                 let count = if noted { &mut noted_before } else { &mut fresh };
                 *count += new.iter().filter(|new| **new).count() as u64;
             };
-        let (had, options) = {
-            let mut recorder = self.recorder.lock().expect("no worker panics");
-            (recorder.has.take(), recorder.options)
-        };
+        let had = self.recorder().has.take();
+        let options = self.recorder().options;
         let (answered, before, receipt) =
             filter.answer(inputs, had.as_ref(), Some(file), options, ask)?;
         let room = before.room.saturating_sub(noted_before);
@@ -58,21 +60,21 @@ impl<'a> SeenInPieces<'a> {
         }
         {
             // Notes the lines that the output already has.
-            let mut recorder = self.recorder.lock().expect("no worker panics");
+            let mut recorder = self.recorder();
             recorder.at.input = inputs.first().map_or("", Input::name).to_owned();
             recorder.checkpoint(None, false)?;
         }
-        let locked = || self.recorder.lock().expect("no worker panics");
-        let lines = &|lines: &Lines<'_>, new: &[usize]| locked().lines(lines, new);
-        let written = answered.write(inputs, true, &|row| locked().header(row), lines);
-        let mut recorder = self.recorder.lock().expect("no worker panics");
+        let header = &|row: &[u8]| self.recorder().header(row);
+        let lines = &|lines: &Lines<'_>, new: &[usize]| self.recorder().lines(lines, new);
+        let written = answered.write(inputs, true, header, lines);
+        let mut recorder = self.recorder();
         // Even after an error, the lines written are noted.
         if !matches!(written, Err(Error::Output(_) | Error::Save(_))) {
             recorder.checkpoint(None, true)?;
         }
         let mut report = written?;
         report.error = Some(ErrorBound { extra: 0.0, missing: receipt.fpp });
-        (report.found, report.bytes_written) = (recorder.sink.lines(), recorder.sink.bytes());
+        (report.found, report.bytes_written) = (recorder.sink.lines(), recorder.sink.bytes);
         Ok((report, receipt))
     }
 

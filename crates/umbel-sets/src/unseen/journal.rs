@@ -125,19 +125,6 @@ impl OutputState {
         }
         Ok(Self { path: path.to_owned(), inode: id.inode, length, tail: tail(file, length)? })
     }
-
-    /// The reason, if any, why `file` cannot be this one with at least the recorded content.
-    fn contradiction(&self, file: &File, now: &State) -> io::Result<Option<&'static str>> {
-        Ok(if now.id.inode != self.inode {
-            Some("is another file than the one")
-        } else if now.length < self.length {
-            Some("is shorter than the file")
-        } else if tail(file, self.length)? != self.tail {
-            Some("has other lines than the file")
-        } else {
-            None
-        })
-    }
 }
 
 fn tail(file: &File, length: u64) -> io::Result<u64> {
@@ -194,18 +181,8 @@ enum Frame {
     Saved(Saved),
 }
 
-/// A filter that has the journal's hashes up to some byte.
-struct Saved {
-    /// Its [sum](sum_of).
-    sum: u64,
-    up_to: u64,
-}
-
-impl Saved {
-    fn content(&self) -> Vec<u8> {
-        numbers(3, &[self.sum, self.up_to])
-    }
-}
+/// A filter that was saved: its [sum](sum_of), and up to which byte of the journal it has all hashes.
+type Saved = [u64; 2];
 
 /// The content of a frame of numbers.
 fn numbers(tag: u8, numbers: &[u64]) -> Vec<u8> {
@@ -309,8 +286,8 @@ impl Notes {
         mut each: impl FnMut(Vec<KeyHash>) -> Result<()>,
     ) -> Result<()> {
         let sum = sum_of(file)?;
-        let saved = self.saved_filters()?.into_iter().filter(|saved| saved.sum == sum);
-        let saved = saved.map(|saved| saved.up_to).max().unwrap_or(0);
+        let saved = self.saved_filters()?.into_iter().filter(|saved| saved[0] == sum);
+        let saved = saved.map(|[_, up_to]| up_to).max().unwrap_or(0);
         for frame in frames(&self.file, &self.path) {
             match frame? {
                 (_, end) if end > self.end => break,
@@ -337,11 +314,9 @@ impl Notes {
     /// # Errors
     /// System errors.
     pub fn saved(&self, file: &File) -> Result<()> {
-        let mut journal_end = self.end;
-        for frame in frames(&self.file, &self.path) {
-            journal_end = frame?.1;
-        }
-        Journal { bytes: self.end, ..Journal::open(self.path.clone(), journal_end)? }.saved(file)
+        let mut frames = frames(&self.file, &self.path);
+        let end = frames.try_fold(self.end, |_, frame| frame.map(|(_, end)| end))?;
+        Journal { bytes: self.end, ..Journal::open(self.path.clone(), end)? }.saved(file)
     }
 
     /// Removes from `out`, the file `written`, the bytes that the interrupted run appended after its last checkpoint.
@@ -350,7 +325,6 @@ impl Notes {
     /// System errors; a file that differs in any way from what that run left: it is not changed.
     pub fn take_back(&self, written: &OutputState, out: &File) -> Result<()> {
         let now = State::of(out)?;
-        let mut contradiction = written.contradiction(out, &now)?;
         // The end of our own bytes.
         let mut ours = written.length;
         for frame in frames(&self.file, &self.path) {
@@ -361,9 +335,15 @@ impl Notes {
                 ours = ours.max(announced.end_in(out)?);
             }
         }
-        if contradiction.is_none() && ours != now.length {
-            contradiction = Some("has lines of others behind those");
-        }
+        let contradiction = if now.id.inode != written.inode {
+            Some("is another file than the one")
+        } else if now.length < written.length {
+            Some("is shorter than the file")
+        } else if tail(out, written.length)? != written.tail {
+            Some("has other lines than the file")
+        } else {
+            (ours != now.length).then_some("has lines of others behind those")
+        };
         if let Some(contradiction) = contradiction {
             bail!(
                 "{contradiction} that an interrupted run wrote, as {} records; nothing was changed; put that file back, or name \
@@ -493,7 +473,7 @@ fn frame(sum: &[u8], content: &[u8]) -> Option<Frame> {
                     at.checked_add(length)?;
                     Some(Frame::Announced(Announced { at, length, sums: sums.to_vec() }))
                 }
-                (3, &[sum, up_to]) => Some(Frame::Saved(Saved { sum, up_to })),
+                (3, &[sum, up_to]) => Some(Frame::Saved([sum, up_to])),
                 _ => None,
             }
         }
@@ -525,7 +505,7 @@ impl Journal {
         let mut journal = Self::open(path, found.end)?;
         // Otherwise a power failure could leave some of these hashes between new frames.
         journal.sync()?;
-        saved.iter().try_for_each(|saved| journal.frame(&saved.content()))?;
+        saved.iter().try_for_each(|saved| journal.frame(&numbers(3, saved)))?;
         Ok(journal)
     }
 
@@ -548,7 +528,7 @@ impl Journal {
     }
 
     /// Notes hashes; they count from the next [`reached`](Self::reached) on.
-    pub fn note(&mut self, hashes: &[KeyHash]) -> Result<()> {
+    pub fn note(&mut self, hashes: impl IntoIterator<Item = KeyHash>) -> Result<()> {
         for hash in hashes {
             let bytes = hash.to_u128().to_le_bytes();
             self.waiting.extend_from_slice(&bytes);
@@ -584,9 +564,8 @@ impl Journal {
     /// Records, after a checkpoint, that the filter of `file` has everything noted. It is about to replace the one next
     /// to the journal.
     pub fn saved(&mut self, file: &File) -> Result<()> {
-        let context = || self.path.display().to_string();
-        let saved = Saved { sum: sum_of(file).with_context(context)?, up_to: self.bytes };
-        self.frame(&saved.content())?;
+        let sum = sum_of(file).with_context(|| self.path.display().to_string())?;
+        self.frame(&numbers(3, &[sum, self.bytes]))?;
         self.sync()
     }
 
@@ -656,15 +635,10 @@ fn write_frame(out: &mut impl Write, content: &[u8]) -> io::Result<u64> {
 
 /// A file that lines are appended to, each announced in a journal first.
 pub struct JournaledFile {
-    file: File,
-    journal: Arc<Mutex<Journal>>,
-}
-
-impl JournaledFile {
-    /// Appends to `file`, which was opened for that.
-    pub fn new(file: File, journal: Arc<Mutex<Journal>>) -> Self {
-        Self { file, journal }
-    }
+    /// The file, opened to append.
+    pub file: File,
+    /// The journal.
+    pub journal: Arc<Mutex<Journal>>,
 }
 
 impl Write for JournaledFile {
@@ -727,11 +701,12 @@ mod tests {
         journal.reached(&reached(None)).unwrap();
         // Cannot be written.
         let good = journal.out.replace(PageWriter::new(1 << 13, File::open(&path).unwrap()));
-        journal.note(&[KeyHasher::default().hash("key")]).unwrap();
+        journal.note([KeyHasher::default().hash("key")]).unwrap();
         assert!(journal.reached(&reached(None)).is_err());
         journal.out = good;
         let out = tempfile::tempfile_in(folder.path()).unwrap();
-        let mut lines = JournaledFile::new(out.try_clone().unwrap(), Mutex::new(journal).into());
+        let journal = Arc::new(Mutex::new(journal));
+        let mut lines = JournaledFile { file: out.try_clone().unwrap(), journal };
         let error = lines.write(b"line\n").unwrap_err();
         assert!(error.to_string().contains("f.run"), "{error}");
         assert_eq!(out.metadata().unwrap().len(), 0);
@@ -741,12 +716,10 @@ mod tests {
     fn damage_that_no_crash_explains_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
-        let hashes = |from: u64| {
-            (from..from + 5000).map(|key| KeyHasher::default().hash(key)).collect::<Vec<_>>()
-        };
+        let hashes = |from: u64| (from..from + 5000).map(|key| KeyHasher::default().hash(key));
         let mut journal = Journal::new(path_of(&path), None).unwrap();
         let ends = [0, 5000, 10_000].map(|from| {
-            journal.note(&hashes(from)).unwrap();
+            journal.note(hashes(from)).unwrap();
             journal.reached(&reached(None)).unwrap();
             journal.bytes()
         });
@@ -797,7 +770,7 @@ mod tests {
         let old = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
         let key = KeyHasher::default().hash("key");
         let mut journal = Journal::new(path_of(&path), None).unwrap();
-        journal.note(&[key]).unwrap();
+        journal.note([key]).unwrap();
         journal.reached(&reached(None)).unwrap();
         let notes = Notes::of(&path).unwrap().unwrap();
         journal.remove().unwrap();
@@ -821,7 +794,7 @@ mod tests {
         let written = OutputState::now(&out, &file).unwrap();
         let journal = Arc::new(Mutex::new(Journal::new(path_of(&path), None).unwrap()));
         journal.lock().unwrap().reached(&reached(Some(written.clone()))).unwrap();
-        let mut output = JournaledFile::new(open(), Arc::clone(&journal));
+        let mut output = JournaledFile { file: open(), journal };
         let text: Vec<u8> = (0..20_000u32).map(|i| ((i * i) >> 7) as u8).collect();
         output.write_all(&text[..9000]).unwrap();
         output.write_all(&text[9000..]).unwrap();

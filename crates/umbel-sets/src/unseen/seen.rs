@@ -6,15 +6,16 @@
 use std::io::Write;
 use std::slice;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use umbel::{AnyFilter, Capacity, Filter, KeyHash};
 use umbel_io::threads::no_thread;
 
+use super::journal::Journal;
 use crate::budget::Budget;
-use crate::filters::room::{growth, room_to_fill};
+use crate::filters::room::{outgrown, room_to_fill};
 use crate::input::Input;
 use crate::inputs::ReadFrom;
 use crate::report::{ErrorBound, Report};
@@ -34,29 +35,17 @@ pub struct Checkpoint {
     pub found: u64,
 }
 
-/// Records a run. An error ends it.
-pub trait Save: Send {
-    /// Notes the hashes inserted into the filter, in order: all if it forgets old keys ([`Capacity::Last`]), else the
-    /// new ones.
-    ///
-    /// # Errors
-    /// [`Error::Save`].
-    fn note(&mut self, hashes: &[KeyHash]) -> Result<(), Error>;
-
-    /// Makes the output durable, which has everything written so far, then the notes and the progress of the run; `end` is
-    /// true if nothing follows. `filter` holds everything noted; it is `None` if the filter is written elsewhere, to be
-    /// used after the end.
-    ///
-    /// # Errors
-    /// [`Error::Output`]; [`Error::Save`].
-    fn save(&mut self, filter: Option<&AnyFilter>, at: &Checkpoint, end: bool)
-    -> Result<(), Error>;
-}
+/// Makes the output durable, which has everything written so far, then the journal and the progress of the run; the last
+/// argument is true if nothing follows. The filter holds everything noted; it is `None` if it is written elsewhere, to
+/// be used after the end. An error, [`Error::Output`] or [`Error::Save`], ends the run.
+pub type Save<'a> =
+    dyn FnMut(Option<&AnyFilter>, &Checkpoint, bool) -> Result<(), Error> + Send + 'a;
 
 /// The output of lines, and its record.
 pub struct Recorder<'a> {
     pub(super) sink: Sink<'a>,
-    save: &'a mut dyn Save,
+    journal: Arc<Mutex<Journal>>,
+    save: &'a mut Save<'a>,
     every: Duration,
     saved: Instant,
     /// Whether lines were passed since the last checkpoint.
@@ -66,8 +55,6 @@ pub struct Recorder<'a> {
     pub(super) has: Option<Input>,
     pub(super) options: &'a Options,
     pub(super) at: Checkpoint,
-    /// The hashes to note next.
-    noted: Vec<KeyHash>,
 }
 
 /// A run that selects the lines not seen before, by a filter.
@@ -75,7 +62,6 @@ pub struct Seen<'a> {
     scanner: Scanner<'a>,
     state: Mutex<State<'a>>,
     room: u64,
-    report: Mutex<Report>,
 }
 
 impl<'a> Seen<'a> {
@@ -96,8 +82,13 @@ impl<'a> Seen<'a> {
             _ => u64::MAX,
         };
         let budget = scanner.budget;
-        let state = State { filter, left, budget, recorder, flush: false, failed: None };
-        Ok(Self { scanner, state: Mutex::new(state), room, report: Mutex::default() })
+        let (report, flush, failed) = (Report::default(), false, None);
+        let state = State { filter, flush, left, budget, recorder, report, failed };
+        Ok(Self { scanner, state: Mutex::new(state), room })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<'a>> {
+        self.state.lock().expect("no worker panics")
     }
 
     /// Returns the bytes of memory left for lines, and for a decoder of them.
@@ -127,19 +118,24 @@ impl<'a> Seen<'a> {
                 let timer = thread::Builder::new().spawn_scoped(scope, timer);
                 timer.map_err(|error| Error::Work(no_thread(&error).into()))?;
             }
-            let read = self.scanner.read(from, &self.visit());
+            let visit = Visit::in_order(self.room, |lines| self.state().write(lines));
+            let header = Box::new(|row: &[u8]| self.state().header(row));
+            let read = self.scanner.read(from, &Visit { header, ..visit });
             drop(ended);
             read
         });
-        self.report.lock().expect("nobody panics").add(self.settle(read)?);
+        let mut state = self.state();
+        if let Some(error) = state.failed.take() {
+            return Err(error);
+        }
+        // After an error, except of output or saving, the lines written are recorded.
+        if let Err(error) = &read
+            && !matches!(error, Error::Output(_) | Error::Save(_))
+        {
+            state.checkpoint(true)?;
+        }
+        state.report.add(read?);
         Ok(())
-    }
-
-    /// Writes the lines that are new.
-    fn visit(&self) -> Visit<'_> {
-        let locked = || self.state.lock().expect("no worker panics");
-        let visit = Visit::in_order(self.room, move |lines| locked().write(lines));
-        Visit { header: Box::new(move |row| locked().header(row)), ..visit }
     }
 
     /// Begins to read; before the first line, inserts and notes the lines that the output already has. Returns how often
@@ -149,11 +145,11 @@ impl<'a> Seen<'a> {
             ReadFrom::Files(inputs) => inputs.first().map_or("", Input::name),
             ReadFrom::Stream(name, _) => name,
         };
-        let has = self.state.lock().expect("no worker panics").recorder.has.take();
+        let has = self.state().recorder.has.take();
         if let Some(has) = has {
             self.insert_output(&has)?;
         }
-        let mut state = self.state.lock().expect("no worker panics");
+        let mut state = self.state();
         state.flush = matches!(from, ReadFrom::Stream(..));
         if state.recorder.at.input.is_empty() {
             state.recorder.at.input = name.to_owned();
@@ -167,7 +163,7 @@ impl<'a> Seen<'a> {
     /// Inserts the lines that the output already has: they are not written again. A filter that forgets is unchanged.
     fn insert_output(&self, output: &Input) -> Result<(), Error> {
         let (options, hasher) = {
-            let state = self.state.lock().expect("no worker panics");
+            let state = self.state();
             if state.forgets() {
                 return Ok(());
             }
@@ -175,8 +171,8 @@ impl<'a> Seen<'a> {
         };
         options.resources.progress.expect(output.length());
         let had = Visit::in_order(self.room, |lines| {
-            let mut state = self.state.lock().expect("no worker panics");
-            state.insert(lines, &mut vec![false; lines.len()])?.1.map_or(Ok(()), Err)
+            let new = &mut vec![false; lines.len()];
+            self.state().insert(lines, new)?.1.map_or(Ok(()), Err)
         });
         Scanner::new(&options, hasher)?.scan(slice::from_ref(output), 0..1, &had)?;
         Ok(())
@@ -195,30 +191,16 @@ impl<'a> Seen<'a> {
         Ok(at)
     }
 
-    /// After an error, except of output or saving, the lines written are recorded.
-    fn settle(&self, result: Result<Report, Error>) -> Result<Report, Error> {
-        let mut state = self.state.lock().expect("no worker panics");
-        if let Some(error) = state.failed.take() {
-            return Err(error);
-        }
-        if let Err(error) = &result
-            && !matches!(error, Error::Output(_) | Error::Save(_))
-        {
-            state.checkpoint(true)?;
-        }
-        result
-    }
-
     /// Saves the filter and returns the report.
     ///
     /// # Errors
     /// [`Error::Output`], [`Error::Save`].
     pub fn finish(self) -> Result<Report, Error> {
-        let mut report = self.report.into_inner().expect("nobody panics");
         let mut state = self.state.into_inner().expect("no worker panics");
         state.checkpoint(true)?;
         let missing = state.filter.receipt().fpp;
-        report.error = Some(ErrorBound { extra: 0.0, missing });
+        let error = Some(ErrorBound { extra: 0.0, missing });
+        let mut report = Report { error, ..state.report };
         state.recorder.sink.finish(&mut report)?;
         Ok(report)
     }
@@ -232,29 +214,32 @@ struct State<'a> {
     left: u64,
     budget: Budget,
     recorder: Recorder<'a>,
+    report: Report,
     /// Why a checkpoint failed while no line arrived.
     failed: Option<Error>,
 }
 
 impl<'a> Recorder<'a> {
-    /// Writes lines to `out`. The run is saved whenever `every` has passed since the last time and something is new, and
-    /// at the end.
+    /// Writes lines to `out`. The hashes inserted into the filter are noted in the `journal` first, in order: all if it
+    /// forgets old keys ([`Capacity::Last`]), else the new ones. The run is saved whenever `every` has passed since the
+    /// last time and something is new, and at the end.
     pub fn new(
         out: &'a mut (dyn Write + Send),
-        save: &'a mut dyn Save,
+        journal: Arc<Mutex<Journal>>,
+        save: &'a mut Save<'a>,
         every: Duration,
         options: &'a Options,
     ) -> Self {
         let (sink, at) = (Sink::new(out, options.form.records.end()), Checkpoint::default());
-        let (saved, noted) = (Instant::now(), Vec::new());
-        Self { sink, save, every, saved, new: false, under: None, has: None, options, at, noted }
+        let (saved, new, under, has) = (Instant::now(), false, None, None);
+        Self { sink, journal, save, every, saved, new, under, has, options, at }
     }
 
     /// Writes no header: the output continues one that has lines already, and its header if `under` is one. Streams must
     /// have the same; files are [aligned](crate::align) to it. The lines that it `has`, if they can be read, are not
     /// written again.
     pub fn continue_output(&mut self, under: Option<Header>, has: Option<Input>) {
-        self.sink.leave_header_out();
+        self.sink.headed = true;
         (self.under, self.has) = (under, has);
     }
 
@@ -266,7 +251,7 @@ impl<'a> Recorder<'a> {
     ) -> Result<(), Error> {
         self.sink.flush()?;
         self.at.found = self.sink.lines();
-        self.save.save(filter, &self.at, end)?;
+        (self.save)(filter, &self.at, end)?;
         (self.saved, self.new) = (Instant::now(), false);
         Ok(())
     }
@@ -277,10 +262,9 @@ impl<'a> Recorder<'a> {
     }
 
     /// Notes hashes before their lines are written.
-    fn note(&mut self, hashes: impl Iterator<Item = KeyHash>) -> Result<(), Error> {
-        self.noted.clear();
-        self.noted.extend(hashes);
-        self.save.note(&self.noted)
+    fn note(&self, hashes: impl Iterator<Item = KeyHash>) -> Result<(), Error> {
+        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        journal.note(hashes).map_err(|error| Error::Save(error.into()))
     }
 
     /// Advances past the first `done` of some lines.
@@ -362,7 +346,7 @@ impl State<'_> {
             match self.filter.try_insert_all_new(&hashes[done..end], new) {
                 Ok(()) => done = end,
                 // The hashes before the one that found no room are in.
-                Err(why) => error = Some(growth(why, self.budget)),
+                Err(why) => error = Some(outgrown(why.into(), self.budget)),
             }
             self.left -= new.iter().filter(|new| **new).count() as u64;
         }

@@ -1,31 +1,20 @@
 //! What runs write and record, next to plain lines.
 
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Filter, KeyDescription, KeyHasher, Kind, Plan};
 
+use super::journal::{Journal, Notes, Reached, path_of};
 use super::*;
 use crate::input::lengths;
-use crate::testing::{input, lines, options, workplace};
+use crate::testing::{input, lines, workplace};
 use crate::{Error, LargeFilter, build_in_pieces, query_in_pieces};
 
-/// Keeps what a run records.
-#[derive(Default)]
-struct Notes {
-    hashes: Vec<KeyHash>,
-    saved: Vec<Checkpoint>,
-}
-
-impl Save for Notes {
-    fn note(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        self.hashes.extend_from_slice(hashes);
-        Ok(())
-    }
-
-    fn save(&mut self, _: Option<&AnyFilter>, at: &Checkpoint, _: bool) -> Result<(), Error> {
-        self.saved.push(at.clone());
-        Ok(())
-    }
+fn journal(filter: &Path) -> Arc<Mutex<Journal>> {
+    Arc::new(Mutex::new(Journal::new(path_of(filter), None).unwrap()))
 }
 
 #[test]
@@ -38,12 +27,18 @@ fn lines_seen_before_are_left_out_until_the_filter_is_full() {
     for room in [400, 401] {
         let plan = Plan::for_keys(Kind::Blocked, room, 1e-6).unwrap();
         let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
-        let (mut out, mut notes) = (Vec::new(), Notes::default());
-        let every = Duration::from_secs(3600);
-        let recorder = Recorder::new(&mut out, &mut notes, every, &options);
+        let path = dir.path().join(room.to_string());
+        let journal = journal(&path);
+        let mut save = |_: Option<&AnyFilter>, at: &Checkpoint, _: bool| {
+            let reached = Reached { at: at.clone(), output: None };
+            journal.lock().unwrap().reached(&reached).unwrap();
+            Ok(())
+        };
+        let (mut out, every) = (Vec::new(), Duration::from_secs(3600));
+        let recorder = Recorder::new(&mut out, Arc::clone(&journal), &mut save, every, &options);
         let seen = Seen::new(&mut filter, recorder).unwrap();
         let result = seen.read(&inputs);
-        let offset = (2 * known.len() + lines(100..110).len()) as u64;
+        let mut offset = (2 * known.len() + lines(100..110).len()) as u64;
         if room == 400 {
             let error = result.unwrap_err();
             assert!(
@@ -51,23 +46,25 @@ fn lines_seen_before_are_left_out_until_the_filter_is_full() {
                 "{error}"
             );
             drop(seen);
-            assert_eq!(notes.saved.last().unwrap().offset, offset);
         } else {
             result.unwrap();
             let report = seen.finish().unwrap();
             assert_eq!((report.lines, report.found), (820, 401));
-            assert_eq!(notes.saved.last().unwrap().offset, bytes.len() as u64);
+            offset = bytes.len() as u64;
         }
         assert_eq!(out, lines(0..room as u32));
-        assert_eq!(notes.hashes.len() as u64, room, "each key is noted once");
-        assert_eq!(notes.saved.last().unwrap().found, room);
+        fs::write(&path, filter.to_bytes()).unwrap();
+        let (notes, mut noted) = (Notes::of(&path).unwrap().unwrap(), 0);
+        let count = |hashes: Vec<_>| Ok(noted += hashes.len() as u64);
+        notes.each_hashes(&File::open(&path).unwrap(), count).unwrap();
+        assert_eq!(noted, room, "each key is noted once");
+        assert_eq!((notes.reached.at.offset, notes.reached.at.found), (offset, room));
     }
 }
 
 #[test]
 fn reports_of_work_piece_by_piece_have_all_bytes() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut options = options(dir.path(), b'\n');
+    let (dir, mut options) = workplace(b'\n');
     options.resources.memory = 16 << 20;
     let known = lines(0..10_000);
     let inputs = [input(dir.path(), "known", &known), input(dir.path(), "new", &lines(1..20_000))];
@@ -81,8 +78,10 @@ fn reports_of_work_piece_by_piece_have_all_bytes() {
     let mut found = Vec::new();
     let (queried, _) = query_in_pieces(&inputs, large(), false, &mut found, &options).unwrap();
     assert_eq!(found, [known, lines(1..10_000)].concat());
-    let (mut new, mut notes) = (Vec::new(), Notes::default());
-    let run = SeenInPieces::new(Recorder::new(&mut new, &mut notes, Duration::MAX, &options));
+    let (mut new, journal) = (Vec::new(), journal(&dir.path().join("f")));
+    let mut save = |_: Option<&AnyFilter>, _: &Checkpoint, _: bool| Ok(());
+    let run = Recorder::new(&mut new, journal, &mut save, Duration::MAX, &options);
+    let run = SeenInPieces::new(run);
     let (seen, _) = run.run(&inputs, large(), &mut std::io::sink()).unwrap();
     drop(run);
     assert_eq!(new, lines(10_000..20_000));
