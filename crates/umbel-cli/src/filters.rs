@@ -187,7 +187,7 @@ fn of_any_system<H: Portable>(
     let filter = match format.format {
         Some(named) => formats::read(file, path, named, &format.param, resources)?,
         None => match own() {
-            Ok(filter) => return Ok(filter.into()),
+            Ok(filter) => return Ok(Filter::Own(filter)),
             Err(error) if is_not_umbel(&error) => {
                 formats::recognize(file, path, &error, resources)?
             }
@@ -195,7 +195,7 @@ fn of_any_system<H: Portable>(
         },
     };
     let lines = ForeignLines::new(filter, key_type).with_context(|| path.display().to_string())?;
-    Ok(lines.into())
+    Ok(Filter::Foreign(lines))
 }
 
 /// Whether a filter was not read because it is keyed and no secret was given.

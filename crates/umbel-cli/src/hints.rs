@@ -159,10 +159,10 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
     use umbel_sets::Error;
     Some(match error {
         Error::Filter(error) => return of_filters(error),
-        Error::Directory { name } if name != STANDARD => "--recursive reads all files in it",
+        Error::Directory(name) if name != STANDARD => "--recursive reads all files in it",
         Error::SeenRows => "with a filter of rows, run umbel query -v and then umbel add",
         Error::Memory { .. }
-        | Error::NoMemory { .. }
+        | Error::NoMemory(_)
         | Error::Outgrown { .. }
         | Error::LongLine { .. } => "--memory",
         Error::Temporary { .. } => "--tmp",

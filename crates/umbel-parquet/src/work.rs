@@ -34,7 +34,7 @@ impl Plan {
         let now = fs::File::metadata(&self.file).with_context(|| self.name.clone())?;
         let same = |meta: &Metadata| (meta.len(), meta.modified().ok());
         if same(&now) != same(&self.before) {
-            return Err(Error::Changed { name: self.name.clone() }.into());
+            return Err(Error::Changed(self.name.clone()).into());
         }
         Ok(edited)
     }
@@ -122,7 +122,7 @@ fn copy(plan: &Plan, out: &File, resources: &Resources) -> Result<()> {
         let copied = umbel_io::copy(&plan.file, done, PIECE.min(plan.body - done), out)
             .with_context(|| format!("copying {}", plan.name))?;
         if copied == 0 {
-            bail!(umbel_sets::Error::Changed { name: plan.name.clone() });
+            bail!(umbel_sets::Error::Changed(plan.name.clone()));
         }
         resources.progress.advance(copied);
         done += copied;

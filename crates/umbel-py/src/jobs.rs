@@ -460,10 +460,10 @@ pub(crate) fn of_job(error: anyhow::Error) -> PyErr {
         };
     }
     match error.downcast_ref::<Error>() {
-        Some(Error::Directory { .. }) => {
+        Some(Error::Directory(_)) => {
             PyIsADirectoryError::new_err(text + " (recursive=True reads all files in it)")
         }
-        Some(Error::NoMemory { .. }) => PyMemoryError::new_err(text),
+        Some(Error::NoMemory(_)) => PyMemoryError::new_err(text),
         _ => PyValueError::new_err(text),
     }
 }

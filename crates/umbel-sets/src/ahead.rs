@@ -44,8 +44,6 @@ struct State {
     length: u64,
     /// How the source ended; the reader takes the error.
     end: Option<io::Result<()>>,
-    /// The reader is gone.
-    is_over: bool,
 }
 
 impl Shared {
@@ -53,13 +51,13 @@ impl Shared {
         self.state.lock().expect("nothing panics with it")
     }
 
-    fn copy(&self, source: Box<dyn Read + Send>) {
+    fn copy(self: Arc<Self>, source: Box<dyn Read + Send>) {
         let end = self.copy_from(source);
         self.state().end = Some(end);
         self.changed.notify_all();
     }
 
-    fn copy_from(&self, mut source: Box<dyn Read + Send>) -> io::Result<()> {
+    fn copy_from(self: &Arc<Self>, mut source: Box<dyn Read + Send>) -> io::Result<()> {
         let mut piece = vec![0; PIECE];
         let mut length = 0;
         loop {
@@ -71,12 +69,11 @@ impl Shared {
             };
             self.file.write_all_at(&piece[..read], length).map_err(io::Error::other)?;
             length += read as u64;
-            let mut state = self.state();
-            if state.is_over {
+            // The reader is gone.
+            if Arc::strong_count(self) == 1 {
                 return Ok(());
             }
-            state.length = length;
-            drop(state);
+            self.state().length = length;
             self.changed.notify_all();
         }
     }
@@ -103,12 +100,6 @@ impl Read for Ahead {
         file.read_exact_at(&mut bytes[..some], self.at).map_err(io::Error::other)?;
         self.at += some as u64;
         Ok(some)
-    }
-}
-
-impl Drop for Ahead {
-    fn drop(&mut self) {
-        self.shared.state().is_over = true;
     }
 }
 

@@ -23,20 +23,14 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// An input is a directory.
-    #[error("{name}: is a directory; name files, or pipe lines in")]
-    Directory {
-        /// The input's name.
-        name: String,
-    },
-    /// An input changed during the job.
+    /// An input of this name is a directory.
+    #[error("{0}: is a directory; name files, or pipe lines in")]
+    Directory(String),
+    /// An input of this name changed during the job.
     #[error(
-        "{name}: changed while it was being read, so the result would be wrong; run again when nothing writes to it"
+        "{0}: changed while it was being read, so the result would be wrong; run again when nothing writes to it"
     )]
-    Changed {
-        /// The input's name.
-        name: String,
-    },
+    Changed(String),
     /// The memory cap is too low for the job.
     #[error("a memory cap of {} is too small; this run needs at least {}", Size(*.cap), Size(*.least))]
     Memory {
@@ -45,12 +39,9 @@ pub enum Error {
         /// The least cap that works, in bytes.
         least: u64,
     },
-    /// The system has less memory than the cap allows.
-    #[error("the system cannot provide {} more memory, though the cap allows it; lower the cap", Size(*.bytes))]
-    NoMemory {
-        /// Bytes requested.
-        bytes: u64,
-    },
+    /// The system has less memory than the cap allows: it did not provide this many bytes.
+    #[error("the system cannot provide {} more memory, though the cap allows it; lower the cap", Size(*.0))]
+    NoMemory(u64),
     /// The filter may accept no more keys.
     #[error(
         "{at}: this line would over-fill the filter, which is planned for {keys} keys; the lines before it are recorded; continue with a larger filter, or one that grows"
@@ -467,6 +458,6 @@ from_filters!(PlanError, InsertError, BuildError, RowError, MergeError, FileErro
 
 impl From<umbel::OutOfMemory> for Error {
     fn from(umbel::OutOfMemory { bytes }: umbel::OutOfMemory) -> Self {
-        Self::NoMemory { bytes }
+        Self::NoMemory(bytes)
     }
 }

@@ -166,10 +166,6 @@ impl Input {
         start..end
     }
 
-    pub(crate) fn is_of_others(&self) -> bool {
-        self.other
-    }
-
     /// Returns the name used in messages.
     pub fn name(&self) -> &str {
         &self.name
@@ -259,7 +255,7 @@ impl Input {
     }
 
     pub(crate) fn changed(&self) -> Error {
-        Error::Changed { name: self.name.clone() }
+        Error::Changed(self.name.clone())
     }
 }
 
@@ -385,7 +381,7 @@ pub(crate) fn read_error(name: &str, source: io::Error) -> Error {
 
 fn stamp(name: &str, state: io::Result<State>) -> Result<Stamp, Error> {
     match state {
-        Ok(state) if state.is_dir => Err(Error::Directory { name: name.to_owned() }),
+        Ok(state) if state.is_dir => Err(Error::Directory(name.to_owned())),
         Ok(State { id, length, modified, .. }) => Ok(Stamp { id, length, modified }),
         Err(source) => Err(read_error(name, source)),
     }
@@ -496,7 +492,7 @@ mod tests {
     fn a_folder_is_no_input() {
         let dir = tempfile::tempdir().unwrap();
         let folder = umbel_io::open(dir.path()).unwrap();
-        assert!(matches!(Input::file("d", folder), Err(Error::Directory { .. })));
+        assert!(matches!(Input::file("d", folder), Err(Error::Directory(_))));
     }
 
     #[test]
@@ -508,7 +504,7 @@ mod tests {
         // Another file with that name is not the original one.
         input(dir.path(), "b", b"y\n");
         fs::rename(dir.path().join("b"), &path).unwrap();
-        assert!(matches!(closed.open(), Err(Error::Changed { .. })));
+        assert!(matches!(closed.open(), Err(Error::Changed(_))));
         fs::remove_file(&path).unwrap();
         assert!(matches!(closed.open(), Err(Error::Read { .. })));
     }
@@ -522,7 +518,7 @@ mod tests {
         assert!(input.check_unchanged().is_ok() && input.grew());
         for text in ["odd\nnew\nmore\n", "old"] {
             write(text);
-            assert!(matches!(input.check_unchanged(), Err(Error::Changed { .. })), "{text}");
+            assert!(matches!(input.check_unchanged(), Err(Error::Changed(_))), "{text}");
         }
     }
 

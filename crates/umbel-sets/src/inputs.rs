@@ -573,7 +573,7 @@ fn open_one(
         bail!("{name}: is also the output; write to another file");
     }
     if state.is_dir {
-        return Err(Error::Directory { name }.into());
+        return Err(Error::Directory(name).into());
     }
     // The kernel's files claim to be empty; only reading them shows their content.
     if state.is_file && state.length > 0 {

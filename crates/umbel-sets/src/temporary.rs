@@ -99,7 +99,7 @@ impl TempFile {
 
     /// Bytes written through [`Write`].
     pub(crate) fn written(&self) -> u64 {
-        self.written + self.rest.get().map_or(0, |(_, rest)| rest.written())
+        self.written
     }
 
     /// Fills `bytes` from `offset`.
@@ -123,14 +123,18 @@ impl TempFile {
 
     /// Writes `bytes` at `offset`, after all others.
     pub(crate) fn write_all_at(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
+        self.append(bytes, offset).map_err(|error| self.fail(error))
+    }
+
+    fn append(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         if self.rest.get().is_none() {
             match self.file.write_all_at(bytes, offset) {
-                Err(error) => self.go_on(offset, error).map_err(|error| self.fail(error))?,
-                done => return done.map_err(|error| self.fail(error)),
+                Err(error) => self.go_on(offset, error)?,
+                done => return done,
             }
         }
         let (end, rest) = self.rest.get().expect("it goes on");
-        rest.write_all_at(bytes, offset - end)
+        rest.append(bytes, offset - end)
     }
 
     /// Continues in the next folder from `end`, where the disk was full.
@@ -152,20 +156,13 @@ fn is_full(error: &io::Error) -> bool {
 
 impl Write for TempFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.rest.get().is_none() {
-            match self.file.write(bytes) {
-                Ok(written) => {
-                    self.written += written as u64;
-                    return Ok(written);
-                }
-                Err(error) => self.go_on(self.written, error)?,
-            }
-        }
-        self.rest.get_mut().expect("it goes on").1.write(bytes)
+        self.append(bytes, self.written)?;
+        self.written += bytes.len() as u64;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        Ok(())
     }
 }
 

@@ -35,9 +35,9 @@ fn converted(filter: &Filter<Scheme>, args: &ConvertArgs) -> Result<Filter<Schem
     };
     let instead = format!("umbel build {option} {to} -o {} FILE…", args.output.display());
     match (filter, args.to) {
-        (Filter::Own(filter), ConvertTo::Kind(kind)) => Ok(filter.convert(kind)?.into()),
+        (Filter::Own(filter), ConvertTo::Kind(kind)) => Ok(Filter::Own(filter.convert(kind)?)),
         (Filter::Foreign(lines), ConvertTo::Format(format)) => match lines.filter.convert(format) {
-            Ok(filter) => Ok(ForeignLines::new(filter, None)?.into()),
+            Ok(filter) => Ok(Filter::Foreign(ForeignLines::new(filter, None)?)),
             Err(error @ umbel_foreign::Error::CannotConvert { .. }) => bail!("{error}: {instead}"),
             Err(error) => Err(error.into()),
         },

@@ -126,7 +126,7 @@ fn make(
         Ok(_) => {
             let mut empty = AnyFilter::with_plan(plan, hasher)?;
             empty.describe(keys);
-            filters::write(&empty.into(), path, Existing::Keep, None)?;
+            filters::write(&umbel_sets::Filter::Own(empty), path, Existing::Keep, None)?;
         }
         Err(umbel_sets::Error::Memory { .. }) if plan.kind() == Kind::Blocked => {
             filters::write_with(path, Existing::Keep, None, |out| {

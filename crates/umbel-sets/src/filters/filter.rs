@@ -79,18 +79,6 @@ impl Filter {
     }
 }
 
-impl<H: Portable> From<AnyFilter<H>> for Filter<H> {
-    fn from(filter: AnyFilter<H>) -> Self {
-        Self::Own(filter)
-    }
-}
-
-impl<H: Portable> From<ForeignLines> for Filter<H> {
-    fn from(filter: ForeignLines) -> Self {
-        Self::Foreign(filter)
-    }
-}
-
 /// Another system's filter, with the type of key that lines have.
 #[derive(Debug)]
 pub struct ForeignLines {

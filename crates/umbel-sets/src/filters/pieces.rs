@@ -395,7 +395,7 @@ impl Answered<'_> {
                 match answers.next(index.of(*hash))? {
                     Some(answer) if answer == wanted => some.push(i),
                     Some(_) => {}
-                    None => return Err(Error::Changed { name: all.name().to_owned() }),
+                    None => return Err(Error::Changed(all.name().to_owned())),
                 }
             }
             lines(all, &some)

@@ -55,7 +55,7 @@ impl SetOperation<'_> {
             let (mut keys, mut text) = ([None, None], Vec::new());
             self.hand(&mut |selected| {
                 // Other inputs may name the fields of the key differently.
-                let other = self.inputs[places.input_of(selected.place)].is_of_others();
+                let other = self.inputs[places.input_of(selected.place)].other;
                 let keys = match &mut keys[usize::from(other)] {
                     Some(keys) => keys,
                     none => none.insert(scanner.row_keys(header.as_deref(), other)?),

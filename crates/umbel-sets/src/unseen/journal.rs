@@ -24,6 +24,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -143,14 +144,9 @@ struct Announced {
 
 impl Announced {
     fn new(at: u64, bytes: &[u8]) -> Self {
-        let mut sums = Vec::new();
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let next = at + (bytes.len() - rest.len()) as u64;
-            let (piece, after) = rest.split_at(rest.len().min((PIECE - next % PIECE) as usize));
-            sums.push(checksum(piece));
-            rest = after;
-        }
+        let (first, others) = bytes.split_at(bytes.len().min((PIECE - at % PIECE) as usize));
+        let pieces = iter::once(first).chain(others.chunks(PIECE as usize));
+        let sums = pieces.filter(|piece| !piece.is_empty()).map(checksum).collect();
         Self { at, length: bytes.len() as u64, sums }
     }
 
@@ -363,7 +359,7 @@ impl Notes {
 /// The complete frames of the journal at `path`, with the places of their ends.
 fn frames(file: &File, path: &Path) -> impl Iterator<Item = Result<(Frame, u64)>> {
     let mut at = 0;
-    std::iter::from_fn(move || next_frame(file, path, &mut at).transpose())
+    iter::from_fn(move || next_frame(file, path, &mut at).transpose())
 }
 
 /// The frame at byte `at`, or the first one, and where it ends, which is where the next one is.
