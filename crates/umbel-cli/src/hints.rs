@@ -183,8 +183,8 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
         Error::OtherColumns { .. } => "--no-header ignores names",
         Error::NowhereField { near: None, .. } => "--key",
         Error::UnknownField { near: None, .. } => "--key, --no-header",
-        Error::FieldNumber { .. } => "--key; for names, omit --no-header",
-        Error::Delimiter { .. } => "--delimiter",
+        Error::FieldNumber(_) => "--key; for names, omit --no-header",
+        Error::Delimiter(_) => "--delimiter",
         Error::KeyFields { .. } => "--key",
         Error::OtherKeys(keys)
             if [&keys.filter, &keys.wanted].iter().any(|keys| keys.contains(" with ")) =>

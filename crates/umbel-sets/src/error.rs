@@ -132,12 +132,9 @@ pub enum Error {
     },
     /// There are more inputs than can be counted.
     #[error(
-        "{inputs} inputs; the inputs that have a line are counted up to 65535: put several files into one"
+        "{0} inputs; the inputs that have a line are counted up to 65535: put several files into one"
     )]
-    Inputs {
-        /// Inputs given.
-        inputs: usize,
-    },
+    Inputs(usize),
     /// The quotes of a record violate RFC 4180.
     #[error(
         "{at}: {flaw}; in CSV a quote starts a field, ends it, or is doubled inside it; correct the record"
@@ -272,11 +269,8 @@ pub enum Error {
         key: String,
     },
     /// A field is given by name, but there is no header.
-    #[error("field {field:?}: without a header, fields are named by number, from 1; give a number")]
-    FieldNumber {
-        /// The field, as named.
-        field: String,
-    },
+    #[error("field {0:?}: without a header, fields are named by number, from 1; give a number")]
+    FieldNumber(String),
     /// Other inputs name more or fewer fields of the key.
     #[error("the key has {fields} fields, but other inputs name {others}; name as many, or none")]
     OtherFields {
@@ -286,11 +280,8 @@ pub enum Error {
         others: usize,
     },
     /// The byte cannot be a delimiter.
-    #[error("the delimiter {:?} already has a meaning in CSV; choose another byte", char::from(*delimiter))]
-    Delimiter {
-        /// The byte.
-        delimiter: u8,
-    },
+    #[error("the delimiter {:?} already has a meaning in CSV; choose another byte", char::from(*.0))]
+    Delimiter(u8),
     /// A line must match and must not match.
     #[error(
         "{at}: the line \"{}\" is also among the exceptions in {other}; remove it from one of them",

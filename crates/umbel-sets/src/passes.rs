@@ -67,7 +67,8 @@ pub(crate) type Seen = (LineHasher, Vec<Option<Tally>>);
 
 /// The passes of a job that reads its inputs more than once: all passes over an input must see the same lines.
 pub(crate) struct Passes {
-    tallies: Vec<Option<Tally>>,
+    /// What the last pass over each input read, if there was one, or earlier ones of the same job.
+    pub(crate) tallies: Vec<Option<Tally>>,
     pub(crate) report: Report,
 }
 
@@ -91,16 +92,6 @@ impl Passes {
             }
         }
         Ok(())
-    }
-
-    /// Compares the next passes with earlier ones of the same job.
-    pub(crate) fn expect(&mut self, tallies: Vec<Option<Tally>>) {
-        self.tallies = tallies;
-    }
-
-    /// What the last pass over each input read, if there was one.
-    pub(crate) fn tallies(&self) -> &[Option<Tally>] {
-        &self.tallies
     }
 
     /// The report of the whole job.

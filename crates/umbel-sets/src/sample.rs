@@ -287,6 +287,9 @@ mod tests {
             "{unique} of {ALL}, {several}"
         );
         assert_eq!(samples[4].pairs(&samples[5]), Some((5, 5)));
+        // In the same order, pieces have the same lines.
+        let same = self::samples(&[(0..ALL).collect(), (0..ALL).collect()]);
+        assert_eq!(same[0].pairs(&same[1]), None);
         let together = |first: u64| (0..ALL).map(|i| if i < 400 { 0 } else { first + i }).collect();
         let samples = self::samples(&[together(0), together(ALL)]);
         assert_eq!(samples[0].pairs(&samples[1]).unwrap().1, 0);

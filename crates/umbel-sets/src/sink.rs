@@ -17,7 +17,7 @@ pub(crate) struct Sink<'a> {
     separator: u8,
     /// Whether a header was written, or none is to be.
     pub(crate) headed: bool,
-    lines: u64,
+    pub(crate) lines: u64,
     pub(crate) bytes: u64,
 }
 
@@ -171,11 +171,6 @@ impl<'a> Sink<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Lines written so far.
-    pub(crate) fn lines(&self) -> u64 {
-        self.lines
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Error> {

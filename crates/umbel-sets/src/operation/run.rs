@@ -48,7 +48,7 @@ impl Run<'_> {
         match self.rule.others {
             // These are part of a job's lines, so all of them may lack keys.
             Others::Mark => Ok(()),
-            _ => self.scanner.check_keyed(self.inputs, self.passes.tallies()),
+            _ => self.scanner.check_keyed(self.inputs, &self.passes.tallies),
         }
     }
 

@@ -85,7 +85,7 @@ impl<'a> SetOperation<'a> {
     ) -> Result<Self, Error> {
         check_at_least(at_least, inputs)?;
         if at_least > 1 && inputs.len() > usize::from(u16::MAX) {
-            return Err(Error::Inputs { inputs: inputs.len() });
+            return Err(Error::Inputs(inputs.len()));
         }
         let rule = match at_least {
             1 => Rule::DISTINCT,

@@ -270,7 +270,7 @@ impl Kind {
     /// Refuses a delimiter that has another meaning in CSV.
     pub(crate) fn checked(self) -> Result<Self, Error> {
         match self {
-            Self::Csv(delimiter @ (b'"' | b'\n' | b'\r')) => Err(Error::Delimiter { delimiter }),
+            Self::Csv(delimiter @ (b'"' | b'\n' | b'\r')) => Err(Error::Delimiter(delimiter)),
             kind => Ok(kind),
         }
     }
@@ -367,7 +367,7 @@ impl Format {
             && let Some(field) =
                 fields.iter().chain(others).chain(ignored).find(|field| number(field).is_none())
         {
-            return Err(Error::FieldNumber { field: field.clone() });
+            return Err(Error::FieldNumber(field.clone()));
         }
         let state = RandomState::new();
         let alone = [0, 1].map(|i| state.hash_one(i).to_le_bytes());

@@ -62,6 +62,11 @@ impl Held {
         Self { spans, hashes, keys: Vec::new(), copied: Copied::default() }
     }
 
+    fn add(&mut self, start: usize, length: usize, key: KeyAt) {
+        self.spans.push(Span { start, length: length as u32 });
+        self.keys.push(key);
+    }
+
     fn lines<'l>(&'l self, Piece { bytes, origin, .. }: Piece<'l>) -> Lines<'l> {
         let Self { spans, hashes, keys, copied } = self;
         Lines { bytes, origin, spans, hashes, keys, copied: &copied.bytes }
@@ -125,9 +130,26 @@ impl<'a> Batch<'a> {
         let mut start = 0;
         while start < bytes.len() {
             let offset = origin.offset + start as u64;
-            let next = head.next(&bytes[start..], origin.place + offset, &mut self.found.copied);
-            let (length, found) = match next {
-                Ok(next) => next,
+            // Matched in place: moved out first, TSV takes longer.
+            let place = origin.place + offset;
+            let length = match head.next(&bytes[start..], place, &mut self.found.copied) {
+                Ok((length, found)) => {
+                    match found {
+                        Found::Key(key) => self.found.add(start, length, key),
+                        Found::Alone(key, flaw) => {
+                            self.tally.alone += 1;
+                            self.lacks(flaw, origin.name, offset);
+                            self.found.add(start, length, key);
+                        }
+                        Found::Missing(flaw) => {
+                            self.tally.missing += 1;
+                            self.lacks(flaw, origin.name, offset);
+                        }
+                        Found::Bad => self.tally.bad += 1,
+                        Found::Blank => {}
+                    }
+                    length
+                }
                 Err(flaw) => {
                     // The records before it are fine, in this chunk and in those before.
                     self.show(piece)?;
@@ -136,23 +158,6 @@ impl<'a> Batch<'a> {
                     return Err(self.scanner.format.error(flaw, origin.name, offset).into());
                 }
             };
-            match found {
-                Found::Key(key) => self.found.keys.push(key),
-                Found::Alone(key, flaw) => {
-                    self.tally.alone += 1;
-                    self.lacks(flaw, origin.name, offset);
-                    self.found.keys.push(key);
-                }
-                Found::Missing(flaw) => {
-                    self.tally.missing += 1;
-                    self.lacks(flaw, origin.name, offset);
-                }
-                Found::Bad => self.tally.bad += 1,
-                Found::Blank => {}
-            }
-            if self.found.keys.len() > self.found.spans.len() {
-                self.found.spans.push(Span { start, length: length as u32 });
-            }
             start += length + 1;
             if self.found.spans.len() == self.size || self.found.copied.bytes.len() >= half {
                 self.show(piece)?;

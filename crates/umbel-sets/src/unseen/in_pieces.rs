@@ -74,7 +74,7 @@ impl<'a> SeenInPieces<'a> {
         }
         let mut report = written?;
         report.error = Some(ErrorBound { extra: 0.0, missing: receipt.fpp });
-        (report.found, report.bytes_written) = (recorder.sink.lines(), recorder.sink.bytes);
+        (report.found, report.bytes_written) = (recorder.sink.lines, recorder.sink.bytes);
         Ok((report, receipt))
     }
 

@@ -250,7 +250,7 @@ impl<'a> Recorder<'a> {
         end: bool,
     ) -> Result<(), Error> {
         self.sink.flush()?;
-        self.at.found = self.sink.lines();
+        self.at.found = self.sink.lines;
         (self.save)(filter, &self.at, end)?;
         (self.saved, self.new) = (Instant::now(), false);
         Ok(())

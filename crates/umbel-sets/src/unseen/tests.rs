@@ -55,7 +55,10 @@ fn lines_seen_before_are_left_out_until_the_filter_is_full() {
         assert_eq!(out, lines(0..room as u32));
         fs::write(&path, filter.to_bytes()).unwrap();
         let (notes, mut noted) = (Notes::of(&path).unwrap().unwrap(), 0);
-        let count = |hashes: Vec<_>| Ok(noted += hashes.len() as u64);
+        let count = |hashes: Vec<_>| {
+            noted += hashes.len() as u64;
+            Ok(())
+        };
         notes.each_hashes(&File::open(&path).unwrap(), count).unwrap();
         assert_eq!(noted, room, "each key is noted once");
         assert_eq!((notes.reached.at.offset, notes.reached.at.found), (offset, room));

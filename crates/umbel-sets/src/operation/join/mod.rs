@@ -274,16 +274,16 @@ impl<'a> Join<'a> {
             matched: AtomicU64::new(0),
         };
         joining.run(plan, filter, &slices, &mut sink)?;
-        let written = sink.lines();
+        let written = sink.lines;
         let right = match self.unpaired {
             Unpaired::Both => Some(joining.right_alone(&mut sink)?),
             Unpaired::None | Unpaired::Left => None,
         };
         let Joining { disk, passes, matched, .. } = joining;
         let left_matched = matched.into_inner();
-        let left_unmatched = passes.tallies()[0].map_or(0, |tally| tally.lines) - left_matched;
+        let left_unmatched = passes.tallies[0].map_or(0, |tally| tally.lines) - left_matched;
         let alone = if self.unpaired == Unpaired::None { 0 } else { left_unmatched };
-        let right_unmatched = right.is_some().then(|| sink.lines() - written);
+        let right_unmatched = right.is_some().then(|| sink.lines - written);
         let pairs = written - alone;
         let mut report = passes.finish(&inputs, &disk);
         if let Some(right) = right {
@@ -394,7 +394,7 @@ impl<'a> Joining<'a> {
     /// Records the last pass over an input.
     fn seen(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
         self.passes.seen(self.join.inputs, range, tallies)?;
-        self.scanner.check_keyed(self.join.inputs, self.passes.tallies())
+        self.scanner.check_keyed(self.join.inputs, &self.passes.tallies)
     }
 
     /// Step 3 with all lists in memory.
@@ -410,7 +410,7 @@ impl<'a> Joining<'a> {
     fn right_alone(&self, sink: &mut Sink<'_>) -> Result<Report, Error> {
         let inputs = self.join.turned();
         let alone = self.join.operation(&inputs, Others::Anti);
-        let tallies = self.passes.tallies().iter().rev().copied().collect();
+        let tallies = self.passes.tallies.iter().rev().copied().collect();
         let seen = Some((self.scanner.hasher.clone(), tallies));
         let mut text = Vec::new();
         alone.hand_after(seen, &mut |selected| {

@@ -285,17 +285,6 @@ fn every_slice_is_planned_and_reported() {
     }
 }
 
-/// Samples of two tables in the same order are of the same rows: they would tell of a thousand times as many pairs.
-#[test]
-fn tables_in_the_same_order_have_no_estimate_of_pairs() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = tsv(dir.path());
-    let rows: String = (0..400_000).map(|key| format!("{key:09}\tv\n")).collect();
-    let inputs = ["left", "right"].map(|name| input(dir.path(), name, rows.as_bytes()));
-    let plan = Join::new(&inputs, &options).unwrap().plan().unwrap();
-    assert!(plan.pairs.is_none_or(|pairs| pairs < 800_000), "{plan:?}");
-}
-
 /// Rows that a filter of the spilled keys shows to have no partner are not spilled.
 #[test]
 fn rows_without_a_partner_are_not_spilled() {
