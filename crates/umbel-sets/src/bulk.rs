@@ -117,7 +117,8 @@ impl<'a> Sharded<'a> {
     }
 
     /// Adds a hash to its bucket; a full one is processed by `work` and emptied.
-    #[inline]
+    // Called for each line in two places: as a call, it makes `common` execute 3 % more instructions.
+    #[inline(always)]
     pub(crate) fn add(
         &self,
         buckets: &mut Buckets,

@@ -469,13 +469,13 @@ impl Table {
     fn make_room(&mut self, size: usize, slot: bool) -> Result<bool, Error> {
         let mut growth = 0;
         let units = (size / UNIT) as u64;
-        let mut segment = 0;
-        let spare = units <= self.segment_units && !self.spare.is_empty();
+        let (mut segment, mut spare) = (0, false);
         if self.units + units > self.segment_units {
             if self.segments.len() as u64 >= (1 << UNIT_BITS) / self.segment_units - 1 {
                 return Ok(false);
             }
             segment = (self.segment_units * UNIT as u64).max(size as u64);
+            spare = units <= self.segment_units && !self.spare.is_empty();
             growth += if spare { 0 } else { segment };
         }
         let slots = self.slots().len();
