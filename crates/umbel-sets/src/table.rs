@@ -134,9 +134,6 @@ impl Table {
     }
 
     /// Makes a table as [`new`](Self::new), with slots for as many of `lines` lines of `bytes` bytes in total as fit.
-    ///
-    /// # Errors
-    /// If memory for its slots cannot be allocated.
     pub(crate) fn for_lines(
         budget: u64,
         layout: Layout,
@@ -158,18 +155,12 @@ impl Table {
 
     /// Makes tables of lines with places that use at most `budget` bytes together, as many as `threads` can fill at the
     /// same time; only one if each would get too little of the budget.
-    ///
-    /// # Errors
-    /// If memory for their slots cannot be allocated.
     pub(crate) fn shards(budget: u64, threads: usize, layout: Layout) -> Result<Vec<Self>, Error> {
         let tables = Self::shards_of_keys(budget, threads, 0)?.into_iter();
         Ok(tables.map(|table| Self { layout, place: PLACE, ..table }).collect())
     }
 
     /// Makes tables of keys as [`shards`](Self::shards), with slots for about `keys` keys in total.
-    ///
-    /// # Errors
-    /// If memory for their slots cannot be allocated.
     pub(crate) fn shards_of_keys(
         budget: u64,
         threads: usize,
@@ -260,9 +251,6 @@ impl Table {
 
     /// Adds a line first found at `place` of the inputs, unless its key is known. The table is also full if the system
     /// has no more memory.
-    ///
-    /// # Errors
-    /// If memory for its slots cannot be allocated.
     pub(crate) fn insert(
         &mut self,
         hash: KeyHash,
@@ -283,9 +271,6 @@ impl Table {
 
     /// Adds a record after all others with its key, in a table made for that: each one's place is the unit of the next,
     /// the last one's the first's. Returns the unit as [`insert`](Self::insert); a key with other records is known.
-    ///
-    /// # Errors
-    /// If memory for its slots cannot be allocated.
     pub(crate) fn insert_behind(
         &mut self,
         hash: KeyHash,

@@ -94,8 +94,7 @@ impl Work for (&Decide<'_, '_>, Local) {
             }
         }
         // Lines already in a table occurred before: no need to wait for a turn.
-        for (shard, few) in decide.held.shards.iter().zip(&mut looked_up.0) {
-            let CountedTable { table, counts } = &*shard.read().expect("no worker panics");
+        decide.held.read_each(looked_up, |CountedTable { table, counts }, few| {
             table.warm(&few.hashes);
             for (&i, &hash) in few.numbers.iter().zip(&few.hashes) {
                 let known = table.find(hash, lines.key(i));
@@ -104,8 +103,7 @@ impl Work for (&Decide<'_, '_>, Local) {
                     counts.add(unit, lines.input(), lines.place(i));
                 }
             }
-            few.clear();
-        }
+        });
         for (_, &hash) in picked.indexes.iter().zip(&picked.hashes).filter(|(i, _)| keep[**i]) {
             shards.push(index(hash, decide.held.shards.len()), *kept, hash);
             *kept += 1;

@@ -47,6 +47,23 @@ impl<S, E> InLine<S, E> {
         done.map(|()| AtEnd(end))
     }
 
+    /// Passes each shard of some lines to `look`, and empties their lists: first shards that nobody is at work in.
+    pub(super) fn read_each(&self, lines: &mut ByShard, mut look: impl FnMut(&S, &Few)) {
+        for wait in [false, true] {
+            let all = self.shards.iter().zip(&mut lines.0);
+            for (shard, few) in all.filter(|(_, few)| !few.numbers.is_empty()) {
+                let held = match wait {
+                    true => Some(shard.read().expect("no worker panics")),
+                    false => shard.try_read().ok(),
+                };
+                if let Some(held) = held {
+                    look(&held, few);
+                    few.clear();
+                }
+            }
+        }
+    }
+
     /// The shards.
     pub(super) fn into_shards(self) -> impl Iterator<Item = S> {
         self.shards.into_iter().map(|shard| shard.into_inner().expect("no worker panics"))

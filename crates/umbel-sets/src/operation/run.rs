@@ -227,7 +227,9 @@ impl Run<'_> {
         let layout = if rule.rows { self.scanner.layout() } else { Layout::Lines };
         let share = rule.table(budget.table(doubt.map_or(0, |doubt| doubt.plan().bytes())));
         let share = share.saturating_sub(keys.bytes());
-        let mut tables = Table::shards(share, budget.threads, layout)?;
+        // Two for each thread: one that looks lines up then seldom waits for one that adds some.
+        let shards = if budget.threads > 1 { 2 * budget.threads } else { 1 };
+        let mut tables = Table::shards(share, shards, layout)?;
         if spilled > 0 {
             // A line that is not among the keys in memory may be among the spilled ones.
             tables.iter_mut().for_each(Table::close);
