@@ -155,7 +155,7 @@ def test_joins_of_files(tmp_path):
         ({"how": "outer"}, "inner, left or full"),
         ({"first": True, "unique": True}, "omit one"),
         ({"records": None}, "records"),
-        ({"null": True, "records": "jsonl"}, "line feeds"),
+        ({"null": True, "records": "jsonl"}, "goes with lines"),
     ]:
         with pytest.raises(ValueError, match=words):
             umbel.join(["a"], ["b"], **{"on": "1", "records": "fields", **wrong})
