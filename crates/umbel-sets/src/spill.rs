@@ -13,7 +13,7 @@ use std::io::Write;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use umbel::KeyHash;
 use umbel::internals::GOLDEN;
@@ -289,7 +289,7 @@ impl Partitions {
         for i in indexes.drain(..) {
             parts[self.index(get(i).0)].push(i);
         }
-        lock_each(&self.files, parts, Vec::is_empty, |file, part| {
+        lock_each(&self.files, parts, Vec::is_empty, lock, |mut file, part| {
             part.drain(..).try_for_each(|i| {
                 let (_, place, line) = get(i);
                 file.push(place, line)
@@ -314,25 +314,27 @@ impl Partitions {
 }
 
 /// Does `work` on each part that is not empty, and empties it, with the content of its lock: first those that no other
-/// thread holds.
-pub(crate) fn lock_each<T, P>(
-    locks: &[Mutex<T>],
+/// thread holds. `lock` takes a lock: where it may not wait, only a free one.
+pub(crate) fn lock_each<'l, L, H, P>(
+    locks: &'l [L],
     parts: &mut [P],
     is_empty: impl Fn(&P) -> bool,
-    mut work: impl FnMut(&mut T, &mut P) -> Result<(), Error>,
+    lock: impl Fn(&'l L, bool) -> Option<H>,
+    mut work: impl FnMut(H, &mut P) -> Result<(), Error>,
 ) -> Result<(), Error> {
     for wait in [false, true] {
-        for (lock, part) in locks.iter().zip(&mut *parts).filter(|(_, part)| !is_empty(part)) {
-            let held = match wait {
-                true => Some(lock.lock().expect("no worker panics")),
-                false => lock.try_lock().ok(),
-            };
-            if let Some(mut held) = held {
-                work(&mut held, part)?;
+        for (each, part) in locks.iter().zip(&mut *parts).filter(|(_, part)| !is_empty(part)) {
+            if let Some(held) = lock(each, wait) {
+                work(held, part)?;
             }
         }
     }
     Ok(())
+}
+
+/// Locks a mutex for [`lock_each`].
+pub(crate) fn lock<T>(mutex: &Mutex<T>, wait: bool) -> Option<MutexGuard<'_, T>> {
+    if wait { Some(mutex.lock().expect("no worker panics")) } else { mutex.try_lock().ok() }
 }
 
 /// Partitions that the first line creates, whichever thread finds it.

@@ -75,10 +75,6 @@ impl Decide<'_, '_> {
         });
         Visit { at_once, room: Box::new(room), ..visit }
     }
-
-    fn is_undecided(&self) -> bool {
-        self.undecided.load(Ordering::Relaxed) < u64::MAX
-    }
 }
 
 impl Work for (&Decide<'_, '_>, Local) {
@@ -103,12 +99,12 @@ impl Work for (&Decide<'_, '_>, Local) {
                     counts.add(unit, lines.input(), lines.place(i));
                 }
             }
-        });
+        })?;
         for (_, &hash) in picked.indexes.iter().zip(&picked.hashes).filter(|(i, _)| keep[**i]) {
             shards.push(index(hash, decide.held.shards.len()), *kept, hash);
             *kept += 1;
         }
-        if decide.writes && !decide.is_undecided() {
+        if decide.writes && decide.undecided.load(Ordering::Relaxed) == u64::MAX {
             let mut doubtful = picked.indexes.iter().peekable();
             for i in 0..lines.len() {
                 if doubtful.next_if(|index| **index == i).is_none() {

@@ -73,14 +73,14 @@ impl<'a> Holders<'a> {
         Self { only: Some(bits), ..self }
     }
 
-    /// With labels, writes the inputs that have it in front of each line: as a column named `files`, separated by commas; with JSON
-    /// lines, as `{"files":[1,3],"record":…}`.
+    /// With labels, writes the inputs that have it in front of each line: as a column named `files`, separated by
+    /// commas; with JSON lines, as `{"files":[1,3],"record":…}`.
     #[must_use]
     pub fn with_labels(self, labels: Option<Labels>) -> Self {
         Self { labels, ..self }
     }
 
-    /// If so, writes the result in the order of the keys' bytes, as [`SetOperation::sorted`] does.
+    /// If `sorted`, writes the result in the order of the keys' bytes, as [`SetOperation::sorted`] does.
     #[must_use]
     pub fn sorted(self, sorted: bool) -> Self {
         Self { operation: self.operation.sorted(sorted), ..self }

@@ -3,11 +3,12 @@
 //! A worker locks the next shard before it leaves the last, and so to the end: none overtakes another, each shard sees
 //! all lines in the order of the inputs, and as many workers as there are shards can be at work.
 
-use std::sync::{Mutex, MutexGuard, RwLock};
+use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use umbel::KeyHash;
 
 use crate::Error;
+use crate::spill::lock_each;
 
 /// Shards, and what comes after them, such as the output.
 pub(super) struct InLine<S, E> {
@@ -48,26 +49,26 @@ impl<S, E> InLine<S, E> {
     }
 
     /// Passes each shard of some lines to `look`, and empties their lists: first shards that nobody is at work in.
-    pub(super) fn read_each(&self, lines: &mut ByShard, mut look: impl FnMut(&S, &Few)) {
-        for wait in [false, true] {
-            let all = self.shards.iter().zip(&mut lines.0);
-            for (shard, few) in all.filter(|(_, few)| !few.numbers.is_empty()) {
-                let held = match wait {
-                    true => Some(shard.read().expect("no worker panics")),
-                    false => shard.try_read().ok(),
-                };
-                if let Some(held) = held {
-                    look(&held, few);
-                    few.clear();
-                }
-            }
-        }
+    pub(super) fn read_each(
+        &self,
+        lines: &mut ByShard,
+        mut look: impl FnMut(&S, &Few),
+    ) -> Result<(), Error> {
+        lock_each(&self.shards, &mut lines.0, Few::is_empty, read, |shard, few| {
+            look(&shard, few);
+            few.clear();
+            Ok(())
+        })
     }
 
-    /// The shards.
     pub(super) fn into_shards(self) -> impl Iterator<Item = S> {
         self.shards.into_iter().map(|shard| shard.into_inner().expect("no worker panics"))
     }
+}
+
+/// Locks a shard for [`lock_each`].
+fn read<S>(shard: &RwLock<S>, wait: bool) -> Option<RwLockReadGuard<'_, S>> {
+    if wait { Some(shard.read().expect("no worker panics")) } else { shard.try_read().ok() }
 }
 
 /// A worker that has gone through all shards: none gets there before it leaves.
@@ -100,6 +101,10 @@ pub(super) struct Few {
 }
 
 impl Few {
+    pub(super) fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
     pub(super) fn clear(&mut self) {
         self.numbers.clear();
         self.hashes.clear();

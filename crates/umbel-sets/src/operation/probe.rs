@@ -13,7 +13,7 @@ use crate::budget::Budget;
 use crate::bulk::Picked;
 use crate::records::Record;
 use crate::scan::{Lines, Visit, Work};
-use crate::spill::{Later, Scattered, lock_each};
+use crate::spill::{Later, Scattered, lock, lock_each};
 use crate::table::Inserted;
 
 /// Gathers the keys of lines that pass a filter, in no order; each once while there is room.
@@ -66,8 +66,7 @@ impl Work for (&Probe<'_>, (ByShard, Scattered)) {
             shards.push(index(hash, probe.keys.len()), i, hash);
         }
         let record = |i: usize| Record::line(lines.key(i));
-        let is_empty = |few: &Few| few.numbers.is_empty();
-        lock_each(probe.keys, &mut shards.0, is_empty, |shard, few| {
+        lock_each(probe.keys, &mut shards.0, Few::is_empty, lock, |mut shard, few| {
             for (n, &i) in few.numbers.iter().enumerate() {
                 shard.table.warm_from(&few.hashes, n);
                 if shard.insert(few.hashes[n], (INPUT, PLACE), record(i))? == Inserted::Full {

@@ -84,10 +84,9 @@ impl Run<'_> {
         let files: Vec<_> = found.spilled.iter().flatten().collect();
         let room = self.scanner.budget.table(found.keys.bytes()).max(plan::LEAST_FILTER);
         let doubt = found.keys.filter(&files, &self.scanner, room)?;
-        for range in [self.from..gathered.start, gathered.end..self.inputs.len()] {
-            if matches!(self.rule.others, Others::Semi(2..)) {
-                self.recount(range, doubt.as_ref(), &mut found)?;
-            }
+        if matches!(self.rule.others, Others::Semi(2..)) {
+            let others = [self.from..gathered.start, gathered.end..self.inputs.len()];
+            self.recount(others, doubt.as_ref(), &mut found)?;
         }
         sink.header(self.scanner.header(self.inputs)?.as_deref())?;
         self.semi_join(doubt.as_ref(), found, sink)
@@ -144,26 +143,27 @@ impl Run<'_> {
         let spare = budget.long_line();
         let tallies = self.scanner.scan(self.inputs, range.clone(), &probe.visit(spare))?;
         self.seen(range, &tallies)?;
-        let spilled = spilled.finish()?.unwrap_or_default();
-        let spilled = spilled.into_iter().map(|file| vec![file]).collect();
+        let spilled = spilled.finish()?.into_iter().flatten().map(|file| vec![file]).collect();
         Ok(Gathered { keys: KeySet::of(keys), spilled })
     }
 
     /// Counts in how many of some inputs the gathered keys are; spills what may equal a spilled key.
     fn recount(
         &mut self,
-        range: Range<usize>,
+        others: [Range<usize>; 2],
         doubt: Option<&Blocked>,
         Gathered { keys, spilled }: &mut Gathered,
     ) -> Result<(), Error> {
         let again = self.partitions(spilled.len(), Layout::Lines)?;
         let spare = room_left(self.scanner.budget, keys, doubt);
         let visit = recount(spare, doubt, keys, &again);
-        let tallies = self.scanner.scan(self.inputs, range.clone(), &visit)?;
+        for range in others {
+            let tallies = self.scanner.scan(self.inputs, range.clone(), &visit)?;
+            self.seen(range, &tallies)?;
+        }
         drop(visit);
-        self.seen(range, &tallies)?;
-        let pairs = spilled.iter_mut().zip(again.finish()?.into_iter().flatten());
-        pairs.for_each(|(files, again)| files.push(again));
+        let again = again.finish()?.unwrap_or_default();
+        spilled.iter_mut().zip(again).for_each(|(files, again)| files.push(again));
         Ok(())
     }
 

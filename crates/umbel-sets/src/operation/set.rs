@@ -119,8 +119,8 @@ impl<'a> SetOperation<'a> {
         Self { fpp, ..self }
     }
 
-    /// If so, writes the result in the order of the keys' bytes, as `LC_ALL=C sort` sorts lines; records without a key come
-    /// first. Results with an error, and [ranked](Distinct::ranked) ones, keep their own order.
+    /// If `sorted`, writes the result in the order of the keys' bytes, as `LC_ALL=C sort` sorts lines; records without
+    /// a key come first. Results with an error, and [ranked](Distinct::ranked) ones, keep their own order.
     #[must_use]
     pub fn sorted(self, sorted: bool) -> Self {
         if sorted { Self { sorted, ..self.in_order() } } else { self }

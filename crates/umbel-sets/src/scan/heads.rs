@@ -63,7 +63,7 @@ impl Scanner<'_> {
         inputs.iter().map(move |input| read(input).map_err(|error| self.located(error, inputs)))
     }
 
-    /// For the keys of rows under this header, in an input that may name them by [`Options::others`].
+    /// For the keys of rows under this header, in an input that may name them by [`Form::others`].
     pub(crate) fn row_keys(
         &self,
         header: Option<&[u8]>,

@@ -59,8 +59,8 @@ impl<'a> Diff<'a> {
         Ok(Self { rows, paired: false })
     }
 
-    /// If `paired`, passes each [replaced](Change::Replaced) row before the first changed row with its key, not with the removed
-    /// ones. The rows of the new file are then sorted, through temporary files if there are many.
+    /// If `paired`, passes each [replaced](Change::Replaced) row before the first changed row with its key, not with the
+    /// removed ones. The rows of the new file are then sorted, through temporary files if there are many.
     #[must_use]
     pub fn paired(self, paired: bool) -> Self {
         Self { paired, ..self }
