@@ -275,8 +275,10 @@ impl<'de> Visitor<'de> for Find<'_, '_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key_seed(Name)? {
-            match self.node.within.iter().position(|(step, _)| step.name == name) {
+        let within = &self.node.within;
+        let number = |name: Cow<'_, str>| within.iter().position(|(step, _)| step.name == name);
+        while let Some(wanted) = map.next_key_seed(Name(number))? {
+            match wanted {
                 Some(number) => map.next_value_seed(self.within(number))?,
                 None => map.next_value::<IgnoredAny>().map(drop)?,
             }
@@ -311,30 +313,31 @@ impl<'de> Visitor<'de> for Find<'_, '_, 'de> {
     }
 }
 
-/// A name, which is copied only if it has escapes.
-struct Name;
+/// Passes on a name, which is copied only if it has escapes. JSON's names are most of what a search reads: what this returns
+/// should fit in registers.
+struct Name<F>(F);
 
-impl<'de> DeserializeSeed<'de> for Name {
-    type Value = Cow<'de, str>;
+impl<'de, T, F: FnOnce(Cow<'de, str>) -> T> DeserializeSeed<'de> for Name<F> {
+    type Value = T;
 
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<T, D::Error> {
         json.deserialize_str(self)
     }
 }
 
-impl<'de> Visitor<'de> for Name {
-    type Value = Cow<'de, str>;
+impl<'de, T, F: FnOnce(Cow<'de, str>) -> T> Visitor<'de> for Name<F> {
+    type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(name))
+    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<T, E> {
+        Ok((self.0)(Cow::Borrowed(name)))
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(name.to_owned()))
+    fn visit_str<E>(self, name: &str) -> Result<T, E> {
+        Ok((self.0)(Cow::Owned(name.to_owned())))
     }
 }
 
@@ -357,7 +360,7 @@ pub(super) fn each_member<'t, V: Deserialize<'t>>(
         }
 
         fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-            while let Some(name) = map.next_key_seed(Name)? {
+            while let Some(name) = map.next_key_seed(Name(|name| name))? {
                 (self.each)(name, map.next_value()?);
             }
             Ok(())
