@@ -234,7 +234,7 @@ def normalization(dice, folder):
 
     def email(key):
         local, at, domain = key.rpartition("@")
-        if not local or " " in domain or domain == "":
+        if not local or "@" in local or " " in domain or domain == "":
             return key
         return local + at + unicodedata.normalize("NFC", domain).lower().replace("é", "xn--9ca")
 

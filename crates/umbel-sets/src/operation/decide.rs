@@ -60,10 +60,8 @@ struct Local {
 
 impl Decide<'_, '_> {
     pub(super) fn visit(&self, spare: u64) -> Visit<'_> {
-        let at_once = match self.rule.counted {
-            Some(Counted::Inputs) => INPUTS_AT_ONCE,
-            _ => usize::MAX,
-        };
+        let inputs = self.rule.counted == Some(Counted::Inputs);
+        let at_once = if inputs { INPUTS_AT_ONCE } else { usize::MAX };
         let held = &self.held.shards;
         let room = move || {
             let shards = held.iter().map(|shard| shard.read().expect("no worker panics"));

@@ -333,7 +333,7 @@ fn lines_in_some_of_many_small_inputs() {
         })
         .collect();
     let inputs = write(dir.path(), &bytes);
-    for at_least in [1, 2, 3, 10, 50, 119, 120] {
+    for at_least in [1, 2, 3, 10, 50, 119, 120].repeat(30) {
         for (rest, threads) in [(60_000, 2), (20_000, 3), (4_000_000, 4), (200_000, 64)] {
             let budget = Budget { rest, ..cramped(threads) };
             let ask = common(at_least);

@@ -245,10 +245,8 @@ impl<'de> DeserializeSeed<'de> for Find<'_, '_, 'de> {
         let raw = <&RawValue>::deserialize(json)?.get();
         if !self.node.within.is_empty() && raw.starts_with(['{', '[']) {
             // A field within another one.
-            let mut inner = Json::from_str(raw);
-            inner
-                .deserialize_any(Find { found: &mut *self.found, ..self })
-                .map_err(D::Error::custom)?;
+            let find = Find { found: &mut *self.found, ..self };
+            Json::from_str(raw).deserialize_any(find).map_err(D::Error::custom)?;
         }
         // A raw value is a slice of the text it was read from.
         let start = raw.as_ptr().addr() - self.text.as_ptr().addr();
@@ -313,8 +311,7 @@ impl<'de> Visitor<'de> for Find<'_, '_, 'de> {
     }
 }
 
-/// Passes on a name, which is copied only if it has escapes. JSON's names are most of what a search reads: what this returns
-/// should fit in registers.
+/// Passes on a name, which is copied only if it has escapes.
 struct Name<F>(F);
 
 impl<'de, T, F: FnOnce(Cow<'de, str>) -> T> DeserializeSeed<'de> for Name<F> {

@@ -895,15 +895,9 @@ impl Copied {
     }
 
     /// Replaces a key just copied by the key that `read` finds in it, if there is such a function.
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, key: KeyAt, read: Option<ReadKey>) -> Result<Option<KeyAt>, Flaw> {
-        match read {
-            None => Ok(Some(key)),
-            Some(read) => self.read_by(key, read),
-        }
-    }
-
-    fn read_by(&mut self, key: KeyAt, read: ReadKey) -> Result<Option<KeyAt>, Flaw> {
+        let Some(read) = read else { return Ok(Some(key)) };
         assert!(key.copied, "keys that are normalized are copied");
         let text = self.bytes.split_off(key.start as usize);
         let read = read(&text, &mut self.bytes).map_err(Flaw::NoKey)?;

@@ -27,7 +27,7 @@ impl Scanner<'_> {
         let mut head: Option<Head<'_>> = None;
         // The only chunk.
         let turns = Turns::default();
-        let turn = Turn { turns: &turns, chunk: 0, is_long: false };
+        let turn = Turn { turns: &turns, chunk: 0, keeps: false };
         let mut buffer = PageBuffer::new(self.chunk);
         // `buffer[begin..filled]` is the start of a line, which begins at `offset` in the source; `quoted` is whether
         // it ends within quotes.

@@ -13,8 +13,8 @@ pub(super) type Halt = Option<Error>;
 pub(super) struct Turn<'a> {
     pub(super) turns: &'a Turns,
     pub(super) chunk: u64,
-    /// Whether its line is so long that no other one may be in memory.
-    pub(super) is_long: bool,
+    /// Whether it is kept to the end: its line is so long that no other one may be in memory, or later inputs wait.
+    pub(super) keeps: bool,
 }
 
 impl Turn<'_> {
@@ -25,7 +25,7 @@ impl Turn<'_> {
 
     /// Lets the next chunk begin, before this one is done.
     pub(super) fn pass(&self) {
-        if !self.is_long {
+        if !self.keeps {
             self.turns.done(self.chunk);
         }
     }

@@ -109,7 +109,8 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
         if first < inside {
             let last = self.end_of_lines(number, first..inside, quoted.1, from, reader)?;
             let is_long = self.buffer.len() > 2 * self.scanner.chunk + PAGE;
-            let turn = Turn { turns: self.turns, chunk: number, is_long };
+            let keeps = is_long || self.visit.at_once < self.chunks.inputs.len();
+            let turn = Turn { turns: self.turns, chunk: number, keeps };
             let origin = Origin {
                 input: chunk.input,
                 name: reader.input().name(),

@@ -233,7 +233,6 @@ fn any_plan_gives_the_answer_or_is_refused() {
     }
 }
 
-/// For tables without a header whose key is the first column.
 /// Rows of the right file alone are found by another operation, which reads both files again.
 #[test]
 fn every_pass_is_planned_and_reported() {
