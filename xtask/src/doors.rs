@@ -28,6 +28,8 @@ pub(crate) enum Door {
     Proxy,
     /// The explorer, in Node and in a browser that npm brings along; in full also in Firefox and WebKit.
     Page,
+    /// The npm package, in Node, with TypeScript, and in a browser that npm brings along.
+    Javascript,
 }
 
 /// The commands in one Python: arguments, one command each.
@@ -112,6 +114,7 @@ impl Door {
                 return run::run(squid::with(&mut tests)?);
             }
             Self::Page => return page::test(full),
+            Self::Javascript => return page::test_package(),
         };
         if self == Self::Spark {
             java()?;

@@ -1,10 +1,10 @@
 //! `cargo x page`: the explorer, built into target/page. `cargo x test page`: its tests, in Node and in a browser.
-//! `cargo x bench --page`: the speed of its core.
+//! `cargo x bench --page`: the speed of its core. The npm package, which is compiled and tested in the same way.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, cargo, root, target};
 
-use crate::{cross, parts};
+use crate::{cross, dist, parts};
 
 /// The options.
 #[derive(clap::Args)]
@@ -50,7 +50,7 @@ fn prepare() -> Result<()> {
     let node = node()?;
     ensure!(
         node >= NODE,
-        "found version {node} of node, and the page needs {NODE}; install a newer one: https://nodejs.org"
+        "found version {node} of node, and this needs {NODE}; install a newer one: https://nodejs.org"
     );
     cross::install(TARGET)?;
     install()
@@ -72,7 +72,7 @@ pub(crate) fn build(at: Option<&str>) -> Result<(PathBuf, PathBuf)> {
     bundle.arg("--licences").arg(&licences).args(at.map(|at| format!("--at={at}")));
     let mut core = PathBuf::new();
     for (name, package) in CORES {
-        core = wasm(package)?;
+        core = wasm(package, "page", &target().join("wasm"), &[])?;
         let packed = target().join(format!("wasm/{name}.wasm.xz"));
         run::run(Command::new("python3").args(["-c", PACK]).arg(&core).arg(&packed))?;
         bundle.arg(format!("--{name}")).arg(packed);
@@ -87,9 +87,8 @@ pub(crate) fn build(at: Option<&str>) -> Result<(PathBuf, PathBuf)> {
 /// The major version of Node.
 fn node() -> Result<u32> {
     let output = Command::new("node").arg("--version").output();
-    let output = output.context(
-        "the page needs node and npm: apt-get install nodejs npm, or https://nodejs.org",
-    )?;
+    let output = output
+        .context("this needs node and npm: apt-get install nodejs npm, or https://nodejs.org")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let major = text.trim().trim_start_matches('v').split('.').next().and_then(|n| n.parse().ok());
     major.with_context(|| format!("node --version printed {text:?}"))
@@ -107,22 +106,21 @@ fn install() -> Result<()> {
     run::run(&mut npm)
 }
 
-/// Compiles the core; returns its file. Vector instructions are left out, because they did not help; see
+/// Compiles a core; returns its file. Vector instructions are left out, because they did not help; see
 /// `bench/record/2026-11-23-page.md`.
-fn wasm(package: &str) -> Result<PathBuf> {
+fn wasm(package: &str, profile: &str, built: &Path, features: &[&str]) -> Result<PathBuf> {
     // A page needs no random numbers: it only reads filters. Paths of this machine stay out of messages.
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     let mut flags = vec!["--cfg=getrandom_backend=\"unsupported\"".to_owned()];
     flags.push(format!("--remap-path-prefix={}=/umbel", root().display()));
     flags.extend(home.map(|home| format!("--remap-path-prefix={}=/cargo", home.display())));
-    let built = target().join("wasm");
     // It shows progress: the core takes a minute.
-    let mut build = cargo(&["build", "--locked", "--profile", "page"]);
-    build.args(["--package", package, "--lib", "--target", TARGET]);
+    let mut build = cargo(&["build", "--locked", "--profile", profile, "--package", package]);
+    build.args(["--lib", "--target", TARGET]).args(features);
     build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
-    run::run(build.arg("--target-dir").arg(&built))?;
-    Ok(built.join(TARGET).join("page").join(package.replace('-', "_") + ".wasm"))
+    run::run(build.arg("--target-dir").arg(built))?;
+    Ok(built.join(TARGET).join(profile).join(package.replace('-', "_") + ".wasm"))
 }
 
 /// Measures the core with a filter of 100 million keys, next to the same code compiled for this machine, and then the page:
@@ -178,29 +176,51 @@ pub(crate) fn check() -> Result<()> {
     let modules = folder().join("node_modules");
     let mut biome = Command::new(modules.join(".bin/biome"));
     // It uses the configuration of the folder where it runs.
-    run::run(biome.args(["ci", "--error-on-warnings"]).current_dir(folder()))?;
+    run::run(biome.args(["ci", "--error-on-warnings", ".", "../umbel-js"]).current_dir(folder()))?;
     let mut types = Command::new("node");
     run::run(types.arg(modules.join("typescript/bin/tsc")).arg("--project").arg(folder()))
+}
+
+/// Builds the npm package, uses it once, and packs it into a folder; returns its file.
+pub(crate) fn package(to: &Path) -> Result<PathBuf> {
+    prepare()?;
+    let (version, licences) = (dist::version()?, target().join("wasm/javascript.txt"));
+    let mut pack = Command::new("node");
+    pack.arg(root().join("crates/umbel-js/build.mjs")).args([to, Path::new(&version), &licences]);
+    // Two of one name.
+    for (place, features) in [("wasm", &["--no-default-features"][..]), ("wasm/foreign", &[])] {
+        pack.arg(wasm("umbel-js", "small", &target().join(place), features)?);
+    }
+    fs::write(licences, parts::licences(&parts::of("umbel-js", "", Some(TARGET))?)?)?;
+    run::run(&mut pack)?;
+    Ok(to.join(format!("umbel-{version}.tgz")))
+}
+
+/// Tests the npm package, in Node, with TypeScript and in a browser.
+pub(crate) fn test_package() -> Result<()> {
+    let package = package(&target().join("wasm"))?;
+    tests(node_of_npm().env("PACKAGE", package), &root().join("crates/umbel-js"), &[])
 }
 
 /// The tests: the compiled core, and the page in browsers; `cargo x test` runs the tests of its Rust code.
 /// `full`: also in browsers that only the system's packages have.
 pub(crate) fn test(full: bool) -> Result<()> {
     let (page, core) = build(None)?;
-    // Makes the filters to open, and the answers that the page must give.
+    let without: &[_] = if full { &[] } else { &["browser-firefox", "browser-webkit"] };
+    tests(node_of_npm().env("PAGE", page).env("WASM", core), &folder(), without)
+}
+
+/// Runs the tests in a folder, next to the command line.
+fn tests(node: &mut Command, folder: &Path, without: &[&str]) -> Result<()> {
     run::programs(&[])?;
-    let mut tests = node_of_npm();
-    tests.args(["--test", "--test-concurrency=2", "--test-reporter=dot"]);
-    tests.env("PAGE", page).env("WASM", core).env("UMBEL", target().join("debug/umbel"));
+    node.args(["--test", "--test-concurrency=2", "--test-reporter=dot"]);
+    node.env("UMBEL", target().join("debug/umbel"));
     // Node before version 21 expands no patterns.
-    let others = ["browser-firefox", "browser-webkit"];
-    let named = |name: &str| {
-        let name = name.strip_suffix(".test.mjs");
-        name.is_some_and(|name| full || !others.contains(&name))
-    };
-    let files = fs::read_dir(folder().join("tests"))?.collect::<Result<Vec<_>, _>>()?;
+    let files = fs::read_dir(folder.join("tests"))?.collect::<Result<Vec<_>, _>>()?;
     let mut files: Vec<_> = files.iter().map(fs::DirEntry::path).collect();
+    let named =
+        |name: &str| name.strip_suffix(".test.mjs").is_some_and(|name| !without.contains(&name));
     files.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(named));
     files.sort();
-    run::run(tests.args(files))
+    run::run(node.args(files))
 }

@@ -37,11 +37,12 @@ pub fn apart(verb: &str, folder: impl AsRef<Path>) -> Command {
 
 /// The packages with tests in Rust. They share one set of features: if other packages are named, cargo recompiles most
 /// libraries.
-pub const PACKAGES: [&str; 6] = [
+pub const PACKAGES: [&str; 7] = [
     "--workspace",
     "--exclude=xtask",
     "--exclude=xtask-api",
     "--exclude=xtask-library",
+    "--exclude=umbel-js",
     "--exclude=umbel-page-files",
     "--exclude=umbel-page-plans",
 ];

@@ -16,11 +16,13 @@ use anyhow::{Context, Result, bail, ensure};
 
 use xtask::run::{self, root, target};
 
+use crate::page;
+
 /// The options: which pieces.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The pieces: `programs` (with packages and manifests), `crates`, `wheel`, `module`; by default all.
-    #[arg(value_name = "PIECE", value_parser = ["programs", "crates", "wheel", "module"])]
+    /// The pieces: `programs` (with packages and manifests), `crates`, `wheel`, `module`, `javascript`; by default all.
+    #[arg(value_name = "PIECE", value_parser = ["programs", "crates", "wheel", "module", "javascript"])]
     pieces: Vec<String>,
 
     /// Only programs, wheels and modules for these targets, such as `x86_64-unknown-linux-musl`.
@@ -67,6 +69,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     if wanted("module") {
         pieces.extend(module::all(&out, &arguments.target, arguments.twice)?);
+    }
+    if wanted("javascript") {
+        let make = || Ok((page::package(&out)?, "used in Node".to_owned()));
+        pieces.push(Piece::make(make)?);
     }
     fs::write(out.join("NOTES.md"), notes()?)?;
     sums(&out)?;

@@ -1,0 +1,30 @@
+//! Packs the npm package: `node build.mjs OUT VERSION LICENCES SMALL.wasm WHOLE.wasm` uses it once and writes OUT/umbel-VERSION.tgz.
+//! `cargo x dist javascript` calls it.
+
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const [out, version, licences, small, whole] = process.argv.slice(2);
+const here = fileURLToPath(new URL(".", import.meta.url));
+const root = join(here, "../..");
+const place = mkdtempSync(join(tmpdir(), "umbel-package-"));
+cpSync(join(here, "package"), place, { recursive: true });
+cpSync(small, join(place, "umbel.wasm"));
+cpSync(whole, join(place, "foreign.wasm"));
+cpSync(licences, join(place, "LICENSES-OF-PARTS.txt"));
+for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) cpSync(join(root, name), join(place, name));
+const manifest = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
+writeFileSync(join(place, "package.json"), `${JSON.stringify({ ...manifest, version }, null, 2)}\n`);
+// On npm's page there are no files next to it.
+const page = readFileSync(join(root, "docs/javascript.md"), "utf8");
+writeFileSync(join(place, "README.md"), page.replace(/\]\((?=[\w-]+\.md)/g, "](https://github.com/umbel/umbel/blob/main/docs/"));
+for (const name of ["index.js", "foreign.js"]) {
+  const { Filter } = await import(pathToFileURL(join(place, name)));
+  const filter = new Filter({ keys: 100 });
+  if (!filter.add("a") || !Filter.open(filter.save()).has("a")) throw new Error(`${name}: the key was not found`);
+}
+execFileSync("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", out], { cwd: place, stdio: ["ignore", "ignore", "inherit"] });
+rmSync(place, { recursive: true });

@@ -1,0 +1,157 @@
+//! The class of filters over a WebAssembly module; `src/abi.rs` describes the module's functions. Types: umbel.d.ts.
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+/** Bytes of keys that go to the module together. */
+const BATCH = 1 << 16;
+
+/** Makes the class from the module at an address: from a file in Node, by a request elsewhere. */
+export async function load(url) {
+  const files = url.protocol === "file:" && globalThis.process?.getBuiltinModule?.("node:fs/promises");
+  const code = files
+    ? files.readFile(url)
+    : fetch(url).then((answer) => (answer.ok ? answer.arrayBuffer() : Promise.reject(new Error(`${url}: HTTP status ${answer.status}`))));
+  const { instance } = await WebAssembly.instantiate(await code);
+  return define(instance.exports);
+}
+
+function define({ memory, allocate, answer, answer_length, ...wasm }) {
+  const answered = () => new Uint8Array(memory.buffer, answer() >>> 0, answer_length() >>> 0).slice();
+
+  /** Calls a function of the module, which reads `bytes`. */
+  function call(name, bytes, ...numbers) {
+    const pointer = allocate(bytes.length) >>> 0;
+    if (pointer === 0) throw new RangeError(`cannot allocate ${bytes.length} bytes of memory`);
+    new Uint8Array(memory.buffer, pointer).set(bytes);
+    const result = wasm[name](...numbers);
+    if (result < 0) throw new Error(decoder.decode(answered()));
+    return result;
+  }
+
+  const freed = new FinalizationRegistry((number) => wasm.free(number));
+  const words = (what = "", keyType = "") => encoder.encode(`${what} ${keyType}`.trimEnd());
+  const made = ({ keys, fpp = 0.01, kind = "blocked", format, keyType }) => {
+    const name = words(format ?? kind, keyType);
+    return call("make", name, name.length, keys, fpp);
+  };
+
+  return class Filter {
+    #number;
+    #floats;
+
+    constructor(plan, number = made(plan)) {
+      this.#number = number;
+      this.#floats = /^f\d/.test(plan.keyType);
+      freed.register(this, number, this);
+    }
+
+    static open(file, options = {}) {
+      const name = words(options.format, options.keyType);
+      const bytes = new Uint8Array(name.length + file.byteLength);
+      bytes.set(name);
+      bytes.set(new Uint8Array(file.buffer ?? file, file.byteOffset, file.byteLength), name.length);
+      return new Filter(options, call("open", bytes, name.length));
+    }
+
+    add(key) {
+      return this.#each("add", [key])[0];
+    }
+
+    addAll(keys) {
+      this.#each("add", keys);
+    }
+
+    has(key) {
+      return this.#each("has", [key])[0];
+    }
+
+    hasAll(keys) {
+      return this.#each("has", keys);
+    }
+
+    merge(other) {
+      call("merge", [], this.#number, other.#number);
+    }
+
+    save() {
+      call("save", [], this.#number);
+      return answered();
+    }
+
+    receipt() {
+      call("receipt", [], this.#number);
+      const bytes = answered();
+      // Names have no byte above 127, and the first letter follows a number.
+      const name = /[a-z][-a-z0-9]*$/.exec(String.fromCharCode(...bytes.subarray(48)))[0];
+      const figures = new Float64Array(bytes.buffer.slice(0, bytes.length - name.length));
+      const [fill, fpp, keys, keysLow, keysHigh, size, plannedKeys, plannedFpp, overFilled] = figures;
+      const planned = plannedKeys === undefined ? {} : { plannedKeys, plannedFpp, overFilled: overFilled === 1 };
+      return { kind: name, fill, fpp, keys, keysLow, keysHigh, bytes: size, ...planned };
+    }
+
+    free() {
+      if (this.#number < 0) return;
+      freed.unregister(this);
+      wasm.free(this.#number);
+      this.#number = -1;
+    }
+
+    /** Calls a function with keys, some at a time; returns its answers. */
+    #each(name, keys) {
+      const answers = [];
+      let length = 0;
+      const flush = () => {
+        call(name, room.subarray(0, length), this.#number);
+        for (const answer of answered()) answers.push(answer === 1);
+        length = 0;
+      };
+      for (const key of keys) {
+        length = put(key, length, this.#floats);
+        if (length > BATCH) flush();
+      }
+      if (length > 0) flush();
+      return answers;
+    }
+  };
+}
+
+/** Keys for the module: for each its type, the number of its bytes, and these. */
+let room = new Uint8Array(2 * BATCH);
+let view = new DataView(room.buffer);
+
+/** Puts a key behind others; returns where it ends. */
+function put(key, at, floats) {
+  const most = typeof key === "string" ? 3 * key.length : (key?.byteLength ?? 16);
+  if (at + 5 + most > room.length) {
+    const old = room;
+    room = new Uint8Array(2 * (at + 5 + most));
+    room.set(old);
+    view = new DataView(room.buffer);
+  }
+  const start = at + 5;
+  let [sort, length] = [0, 0];
+  if (typeof key === "string") {
+    length = encoder.encodeInto(key, room.subarray(start)).written;
+  } else if (key instanceof Uint8Array) {
+    room.set(key, start);
+    length = key.length;
+  } else if (Number.isSafeInteger(key) || (floats && typeof key === "number")) {
+    view.setFloat64(start, key, true);
+    [sort, length] = [1, 8];
+  } else if (typeof key === "bigint" && key >= -(2n ** 63n) && key < 2n ** 64n) {
+    view.setBigUint64(start, BigInt.asUintN(64, key), true);
+    view.setBigInt64(start + 8, key < 0n ? -1n : 0n, true);
+    [sort, length] = [2, 16];
+  } else {
+    throw refused(key);
+  }
+  room[at] = sort;
+  view.setUint32(at + 1, length, true);
+  return start + length;
+}
+
+function refused(key) {
+  if (typeof key === "bigint") return new RangeError(`${key} is out of range: a bigint key is from -2**63 to 2**64 - 1; use String(key) for larger ones`);
+  const found = typeof key === "number" ? `the number ${key}` : (key?.constructor?.name ?? String(key));
+  return new TypeError(`a key is a string, a Uint8Array, a safe integer or a bigint, not ${found}; convert it with String()`);
+}

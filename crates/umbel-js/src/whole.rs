@@ -1,0 +1,135 @@
+//! The filters of `umbel/foreign`: all kinds of umbel, and those of other systems.
+
+use umbel::internals::format::MAGIC;
+use umbel::{AnyFilter, Filter, Insert, KeyHasher, Plan, Variant};
+use umbel_foreign::{
+    Foreign, ForeignFilter, ForeignInsert, Format, KeyType, Parameters, recognize,
+};
+
+use crate::abi::Result;
+use crate::keys::{Key, figures, hash};
+
+pub(crate) enum Set {
+    Own(AnyFilter),
+    Foreign(Foreign, KeyType),
+}
+
+impl Set {
+    /// `words` are a format and a type of keys; either may be missing.
+    pub(crate) fn open(words: &str, file: &[u8]) -> Result<Self> {
+        let (format, key_type) = words.split_once(' ').unwrap_or((words, ""));
+        if format.is_empty() && file.starts_with(&MAGIC) {
+            let filter = AnyFilter::from_bytes(file)?;
+            if filter.kind().rows() {
+                filter.check_inserts()?;
+            }
+            return Ok(Self::Own(filter));
+        }
+        let format = match (format, &recognize(file)[..]) {
+            ("", []) => return Err("found no filter, of umbel or of another system".into()),
+            ("", [(format, _)] | [(format, true), ..]) => *format,
+            ("", several) => {
+                let names: Vec<_> = several.iter().map(|(format, _)| format.name()).collect();
+                return Err(format!("may be of {}; name the format", names.join(", ")).into());
+            }
+            (name, _) => name.parse()?,
+        };
+        Self::foreign(Foreign::decode(format, file)?.to_owned()?, key_type)
+    }
+
+    /// `words` are a kind, or a format and a type of keys.
+    pub(crate) fn make(words: &str, keys: u64, fpp: f64) -> Result<Self> {
+        let (name, key_type) = words.split_once(' ').unwrap_or((words, ""));
+        let Ok(format) = name.parse::<Format>() else {
+            let plan = Plan::for_keys(name.parse::<Variant>()?, keys, fpp)?;
+            return Ok(Self::Own(AnyFilter::with_plan(&plan, KeyHasher::default())?));
+        };
+        let takes = |name| format.parameters().contains(&name);
+        let given = Parameters {
+            keys: takes("keys").then_some(keys),
+            fpp: takes("fpp").then_some(fpp),
+            ..Parameters::default()
+        };
+        Self::foreign(Foreign::new(format, &given)?, key_type)
+    }
+
+    fn foreign(filter: Foreign, key_type: &str) -> Result<Self> {
+        let (format, types) = (filter.format(), filter.format().key_types());
+        let key_type = if key_type.is_empty() { types[0] } else { key_type.parse()? };
+        if !types.contains(&key_type) {
+            return Err(umbel_foreign::Error::KeyType { format, found: key_type.name() }.into());
+        }
+        Ok(Self::Foreign(filter, key_type))
+    }
+
+    pub(crate) fn add(&mut self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
+        let mut insert = |key: &Key<'_>| match self {
+            Self::Own(filter) => Ok(filter.try_insert_hash(hash(filter, *key))?.into()),
+            Self::Foreign(filter, key_type) => {
+                let of = (filter.format(), *key_type);
+                Ok(of_type(*key, of, |key| filter.insert(key))?.into())
+            }
+        };
+        keys.iter().map(&mut insert).collect()
+    }
+
+    pub(crate) fn has(&self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
+        let look = |key: &Key<'_>| match self {
+            Self::Own(filter) => Ok(filter.contains_hash(hash(filter, *key)).into()),
+            Self::Foreign(filter, key_type) => {
+                let of = (filter.format(), *key_type);
+                Ok(of_type(*key, of, |key| filter.contains(key))?.into())
+            }
+        };
+        keys.iter().map(look).collect()
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) -> Result<()> {
+        match (self, other) {
+            (Self::Own(left), Self::Own(right)) => Ok(left.union(right)?),
+            (Self::Foreign(left, _), Self::Foreign(right, _)) => Ok(left.union(right)?),
+            _ => Err("a filter of umbel and another system's have no union".into()),
+        }
+    }
+
+    pub(crate) fn save(&self) -> Result<Vec<u8>> {
+        match self {
+            Self::Own(filter) => Ok(filter.to_bytes()),
+            Self::Foreign(filter, _) => Ok(filter.encode()?),
+        }
+    }
+
+    pub(crate) fn receipt(&self) -> (&'static str, Vec<f64>) {
+        match self {
+            Self::Own(filter) => (filter.kind().name(), figures(filter)),
+            Self::Foreign(filter, _) => {
+                let umbel_foreign::Receipt { fill, fpp, keys, bytes, .. } = filter.receipt();
+                (
+                    filter.format().name(),
+                    vec![fill, fpp, keys.value, keys.low, keys.high, bytes as f64],
+                )
+            }
+        }
+    }
+}
+
+/// Calls `work` with a key as a filter with keys of this type hashes it: the same as in Python, but any number may be a float.
+fn of_type<T>(
+    key: Key<'_>,
+    (format, key_type): (Format, KeyType),
+    work: impl FnOnce(umbel_foreign::Key<'_>) -> std::result::Result<T, umbel_foreign::Error>,
+) -> Result<T> {
+    let digits = match key {
+        Key::Bytes(bytes) => return Ok(work(key_type.read(bytes, &mut Vec::new())?)?),
+        Key::Number(number) => number.to_string(),
+        Key::Big(number) => number.to_string(),
+    };
+    Ok(match (key, key_type) {
+        (Key::Number(number), KeyType::Bytes) => work((&(number as i64).to_le_bytes()[..]).into())?,
+        (Key::Big(number), KeyType::Bytes) => work((&(number as u64).to_le_bytes()[..]).into())?,
+        (_, KeyType::Utf16 | KeyType::Url) => {
+            return Err(umbel_foreign::Error::KeyType { format, found: "a number" }.into());
+        }
+        _ => work(key_type.read(digits.as_bytes(), &mut Vec::new())?)?,
+    })
+}

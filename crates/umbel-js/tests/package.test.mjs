@@ -1,0 +1,183 @@
+//! The npm package, installed from its file: golden files, the command line, what docs/javascript.md shows, types, and a browser.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const golden = join(root, "testdata/golden");
+const explorer = join(root, "crates/umbel-page");
+const folder = mkdtempSync(join(tmpdir(), "umbel-js-"));
+const installed = join(folder, "node_modules/umbel");
+const run = (args, input) => execFileSync(process.env.UMBEL, args, { input, cwd: folder, stdio: ["pipe", "pipe", "ignore"] });
+let small;
+let whole;
+
+before(async () => {
+  writeFileSync(join(folder, "package.json"), '{"private":true,"type":"module"}');
+  execFileSync("npm", ["install", "--silent", "--offline", "--no-audit", "--no-fund", process.env.PACKAGE], { cwd: folder });
+  small = (await import(pathToFileURL(join(installed, "index.js")))).Filter;
+  whole = (await import(pathToFileURL(join(installed, "foreign.js")))).Filter;
+});
+after(() => rmSync(folder, { recursive: true }));
+
+const bytes = (...names) => names.map((name) => statSync(join(installed, name)).size).reduce((all, size) => all + size);
+
+test("the modules are as small as promised", () => {
+  assert(bytes("filter.js", "index.js", "umbel.wasm") <= 120_000, `${bytes("filter.js", "index.js", "umbel.wasm")}`);
+  assert(bytes("filter.js", "foreign.js", "foreign.wasm") <= 800_000, `${bytes("filter.js", "foreign.js", "foreign.wasm")}`);
+});
+
+test("golden files give the same answers, receipts and bytes", () => {
+  const { vectors } = JSON.parse(readFileSync(join(golden, "manifest.json"), "utf8"));
+  const unkeyed = vectors.filter(({ algorithm, kind, member_prefix }) => algorithm === "xxh3-128" && kind !== "attributes" && member_prefix);
+  const seen = new Set();
+  for (const { file, kind, member_prefix, members, forgotten = 0, probe_prefix, probes_tried, false_positives } of unkeyed) {
+    const content = readFileSync(join(golden, file));
+    for (const Filter of ["blocked", "classic"].includes(kind) ? [small, whole] : [whole]) {
+      const filter = Filter.open(content);
+      const keys = (prefix, count) => Array.from({ length: count }, (_, number) => `${prefix}${number}`);
+      assert.equal(filter.hasAll(keys(member_prefix, members)).filter((found) => !found).length, forgotten, file);
+      const found = filter.hasAll(keys(probe_prefix, probes_tried)).flatMap((found, number) => (found ? [number] : []));
+      assert.deepEqual(found.slice(0, false_positives.length), false_positives, file);
+      assert.deepEqual(Buffer.from(filter.save()), content, file);
+      const info = JSON.parse(run(["info", "--json", join(golden, file)]));
+      const { fpp, ...receipt } = filter.receipt();
+      assert.equal(receipt.kind, kind);
+      assert(Math.abs(fpp - info.fpp) <= 1e-9 * info.fpp, `${file}: ${fpp}, ${info.fpp}`);
+      seen.add(kind);
+      filter.free();
+    }
+  }
+  assert.equal(seen.size, 10);
+});
+
+test("a filter made here is the one that the command line makes", () => {
+  const lines = Array.from({ length: 20_000 }, (_, i) => `schlüssel ${i}`);
+  run(["build", "--kind", "blocked", "--keys", "20000", "--fpp", "0.001", "-o", "own.umbel"], lines.join("\n"));
+  for (const Filter of [small, whole]) {
+    const filter = new Filter({ keys: 20_000, fpp: 0.001 });
+    filter.addAll(lines);
+    writeFileSync(join(folder, "made.umbel"), filter.save());
+    assert.equal(run(["query", "made.umbel"], "schlüssel 7\nnobody\n").toString(), "schlüssel 7\n");
+    run(["merge", "--force", "-o", "both.umbel", "own.umbel", "made.umbel"]);
+    const own = Filter.open(readFileSync(join(folder, "own.umbel")));
+    const both = Filter.open(readFileSync(join(folder, "both.umbel")));
+    assert.deepEqual(own.receipt(), filter.receipt());
+    assert.deepEqual(both.receipt(), filter.receipt());
+  }
+});
+
+test("integers are 8 little-endian bytes", () => {
+  const filter = new small({ keys: 100, fpp: 1e-9 });
+  for (const [key, same] of [
+    [7, 7n],
+    [-1n, 2n ** 64n - 1n],
+    [-(2n ** 63n), new Uint8Array([0, 0, 0, 0, 0, 0, 0, 128])],
+    [2 ** 53 - 1, 2n ** 53n - 1n],
+  ]) {
+    assert(filter.add(key));
+    assert(filter.has(same));
+  }
+  assert.equal(filter.has("7"), false);
+});
+
+test("what is refused has a reason", () => {
+  const filter = new small({ keys: 100 });
+  const cases = [
+    [() => filter.add(0.5), TypeError, /not the number 0.5/],
+    [() => filter.add(null), TypeError, /not null/],
+    [() => filter.has(2n ** 64n), RangeError, /out of range/],
+    [() => new small({ keys: 0 }), Error, /^zero keys/],
+    [() => new small({ keys: 100, kind: "coded" }), Error, /^coded: import umbel\/foreign/],
+    [() => small.open(readFileSync(join(golden, "cascade-list.umbel"))), Error, /^cascade: import/],
+    [() => filter.merge(new small({ keys: 100 })), Error, /^merging: import/],
+    [() => whole.open(readFileSync(join(golden, "attributes-one.umbel"))), Error, /^the filter holds rows of/],
+    [() => whole.open(readFileSync(join(golden, "blocked-keyed.umbel"))), Error, /secret/],
+    [() => whole.open(readFileSync(join(golden, "bloomier-7.umbel"))).add("a"), Error, /^a bloomier filter is built from all its keys/],
+    [() => new whole({ keys: 100, format: "squid", keyType: "i64" }), Error, /^squid filters do not hold keys of type i64/],
+    [() => new whole({ keys: 100, format: "guava", keyType: "utf16" }).add(7), Error, /do not hold keys of type a number/],
+    [() => whole.open(filter.save().fill(1, 100, 101)), Error, /damaged|checksum/],
+  ];
+  for (const [work, type, message] of cases) assert.throws(work, (error) => error.constructor === type && message.test(error.message), String(message));
+  filter.free();
+  assert.throws(() => filter.has("a"), /^Error: the filter was freed/);
+});
+
+test("another system's files come out as they went in", () => {
+  const samples = join(root, "testdata/foreign");
+  let opened = 0;
+  for (const system of ["guava", "spark", "parquet", "leveldb", "rocksdb", "redisbloom", "hive", "orc", "bits-and-blooms"]) {
+    for (const name of readdirSync(join(samples, system)).filter((name) => name.endsWith(".bin"))) {
+      const content = readFileSync(join(samples, system, name));
+      let filter;
+      try {
+        filter = whole.open(content);
+      } catch (error) {
+        assert.match(error.message, /may be of|found no filter/);
+        continue;
+      }
+      assert.deepEqual(Buffer.from(filter.save()), content, name);
+      assert(filter.receipt().fpp <= 1);
+      opened += 1;
+    }
+  }
+  assert(opened > 5, `${opened}`);
+  const floats = new whole({ keys: 100, format: "parquet", keyType: "f64" });
+  assert(floats.add(0.5) && floats.has(0.5) && !floats.has(0.25));
+});
+
+/** The examples of the page: a language, a text, and the text that is printed. */
+const page = readFileSync(join(root, "docs/javascript.md"), "utf8");
+const examples = [...page.matchAll(/^```(js|html)\n(.*?)^```\n(?:```text\n(.*?)^```\n)?/gms)];
+
+test("the examples print what the page shows", () => {
+  const scripts = examples.filter(([, language]) => language === "js");
+  assert.equal(scripts.length, 3);
+  for (const [, , script, printed] of scripts) {
+    writeFileSync(join(folder, "example.js"), script);
+    assert.equal(execFileSync(process.execPath, ["example.js"], { cwd: folder, encoding: "utf8" }), printed);
+  }
+});
+
+test("types fit", () => {
+  const program = `
+    import { Filter, type Receipt } from "umbel";
+    import { Filter as Whole } from "umbel/foreign";
+    const filter: Filter = new Filter({ keys: 100, kind: "counting:8" });
+    const found: boolean[] = filter.hasAll(new Set(["a", 7, 7n, new Uint8Array(1)]));
+    const { keys, plannedKeys }: Receipt = Whole.open(filter.save(), { format: "guava" }).receipt();
+    // @ts-expect-error: no key
+    filter.has(null);
+    // @ts-expect-error: no kind
+    new Filter({ keys: 100, kind: "bloom" });
+    export { found, keys, plannedKeys };
+  `;
+  writeFileSync(join(folder, "types.ts"), program);
+  const tsc = join(explorer, "node_modules/typescript/bin/tsc");
+  execFileSync(process.execPath, [tsc, "--strict", "--noEmit", "--target", "es2022", "--module", "nodenext", "types.ts"], { cwd: folder, stdio: "inherit" });
+});
+
+test("a page checks a list in Chromium", async () => {
+  const site = join(folder, "site");
+  mkdirSync(site);
+  execFileSync("cp", ["-r", installed, join(site, "umbel")]);
+  writeFileSync(join(site, "index.html"), examples.find(([, language]) => language === "html")[2]);
+  run(["build", "--fpp", "0.001", "-o", join(site, "blocked.umbel")], "example.org\nexample.net\n");
+  process.env.PAGE = site;
+  const { start } = await import(pathToFileURL(join(explorer, "tests/browser.mjs")));
+  const browser = await start();
+  const shown = await browser.open();
+  for (const [domain, answer] of [
+    ["example.org", "probably on the list"],
+    ["example.com", "certainly not on the list"],
+  ]) {
+    await shown.locator("#domain").fill(domain);
+    await shown.waitForFunction((answer) => document.querySelector("#answer").value === answer, answer);
+  }
+  await browser.close();
+});
