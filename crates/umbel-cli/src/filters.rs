@@ -1,7 +1,7 @@
 //! Filters in files, of umbel and of other systems: opened with their path in every message, written whole or
 //! not at all.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, Seek, Write};
 use std::path::Path;
 
@@ -219,6 +219,13 @@ pub(crate) struct Locked {
 /// that replaces it.
 pub(crate) fn open_locked(path: &Path, signs: bool) -> Result<Opened> {
     let file = open_in_place_locked(path)?;
+    if umbel_io::wrapped::seal(&file, path)? {
+        say(&format!(
+            "umbel: warning: {}: was left in shared use by a program that was killed; sealed it with the bits that it has, which \
+             nothing vouches for since then",
+            path.display()
+        ));
+    }
     wrapped::check_changeable(&file, path, signs)?;
     // A writer of the journal has the lock.
     Ok(Opened { file, notes: Notes::of(path)? })
@@ -243,40 +250,12 @@ pub(crate) fn read_locked(
     Ok(Locked { filter, lock: lock.file, notes })
 }
 
-/// Keeps others from changing the file that `path` names, which `open` opens and has opened as `file`, as long as what this
-/// gives is open. Waits for another process that does so, and prints that it waits.
-pub(crate) fn lock(mut file: File, path: &Path, open: &dyn Fn() -> Result<File>) -> Result<File> {
-    let context = || path.display().to_string();
-    let mut writable = false;
-    loop {
-        match umbel_io::try_lock(&file) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                note(&format!(
-                    "umbel: {}: waiting for another run that is changing it",
-                    path.display()
-                ));
-                umbel_io::lock(&file).with_context(context)?;
-            }
-            // NFS only locks files that are open for writing.
-            Err(TryLockError::Error(error))
-                if umbel_io::locks_only_writable(&error) && !writable =>
-            {
-                writable = true;
-                let options = OpenOptions::new().read(true).write(true).open(path);
-                file = options.with_context(context)?;
-                continue;
-            }
-            Err(TryLockError::Error(error)) => return Err(error).with_context(context),
-        }
-        // While we waited the file may have been replaced by a newer one.
-        let ours = State::of(&file).with_context(context)?;
-        let named = State::at(path).with_context(context)?;
-        if ours.id == named.id {
-            return Ok(file);
-        }
-        (file, writable) = (open()?, false);
-    }
+/// As [`atomic::lock`]; prints that it waits.
+pub(crate) fn lock(file: File, path: &Path, open: &dyn Fn() -> Result<File>) -> Result<File> {
+    atomic::lock(file, path, open, &mut |file| {
+        note(&format!("umbel: {}: waiting for another run that is changing it", path.display()));
+        umbel_io::lock(file)
+    })
 }
 
 /// Checks that a filter has keys as the options describe them; `names` are the names of their fields in the filter, if

@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use umbel::FileError;
 use umbel_foreign::Format;
-pub(crate) use umbel_io::wrapped::{is_packed, signature, unwrap};
-use umbel_io::{PageReader, State};
+use umbel_io::PageReader;
+pub(crate) use umbel_io::wrapped::{check_changeable, is_packed, signature, unwrap};
 use umbel_sets::journal::Notes;
 use umbel_share::sign::{Label, PublicKey, SecretKey, Signer};
 use umbel_share::{ShareError, Trust};
@@ -77,26 +77,6 @@ fn public_key(path: &Path) -> Result<PublicKey> {
     let name = || path.display().to_string();
     let text = fs::read(path).with_context(name)?;
     String::from_utf8_lossy(&text).parse().with_context(name)
-}
-
-/// Refuses a filter that cannot be replaced by a changed one: packed, or signed if the new one will not be.
-pub(crate) fn check_changeable(file: &File, path: &Path, signs: bool) -> Result<()> {
-    if !State::of(file).with_context(|| path.display().to_string())?.is_file {
-        return Ok(());
-    }
-    let path_name = path.display();
-    if is_packed(file, path)? {
-        bail!(
-            "{path_name}: is packed, and cannot be changed in place; unpack it first: umbel unpack {path_name} -o FILE"
-        );
-    }
-    if !signs && signature(file, path, None)?.is_some() {
-        bail!(
-            "{path_name}: is signed, and a changed filter needs a new signature; umbel add and umbel remove make one with \
-             --sign KEY"
-        );
-    }
-    Ok(())
 }
 
 /// Checks the signature of a filter that is changed in place, if its signer must be trusted.

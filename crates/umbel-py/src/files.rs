@@ -1,15 +1,18 @@
 //! Filters in files, at URLs and in bytes.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{self, ErrorKind, Read, Seek};
+use std::path::{Path, PathBuf, absolute};
+use std::sync::PoisonError;
 
-use pyo3::exceptions::PyValueError;
+use anyhow::{Context, bail};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use umbel::{AnyFilter, FileError, Filter as _, MappedFile, Secret};
+use umbel::{AnyFilter, FileError, Filter as _, KeyHasher, MappedFile, Secret};
 use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
 use umbel_io::atomic::{self, Existing};
-use umbel_io::{PageReader, wrapped};
+use umbel_io::{PageReader, State, wrapped};
 use umbel_sets::journal::{self, Notes};
 use umbel_share::Trust;
 
@@ -67,14 +70,100 @@ pub(crate) fn save(filter: &Filter, path: &Bound<'_, PyAny>, packed: bool) -> Py
     }
     let path: FilePath = path.extract()?;
     let written = filter.inner.look(py, |inner| {
-        let packed = packed.then(|| sharing::packed(&own_file(inner, "packed=True")?)).transpose()?;
-        let written = atomic::write(&path.0, Existing::Replace, |out| match &packed {
-            Some(packed) => Ok(out.write_all(packed)?),
-            None => of_inner!(inner, own => Ok(own.write(out)?), other => Ok(other.filter.write_to(out)?)),
+        let packed =
+            packed.then(|| sharing::packed(&own_file(inner, "packed=True")?)).transpose()?;
+        // Without the GIL: two threads may save one filter.
+        let mut origin = filter.origin.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut origin = origin.as_mut().filter(|origin| origin.is_at(&path.0));
+        let written = origin.as_ref().map_or(Ok(None), |origin| origin.claim(&path.0));
+        let written = written.and_then(|_lock| {
+            let file = atomic::write(&path.0, Existing::Replace, |out| match &packed {
+                Some(packed) => Ok(out.write_all(packed)?),
+                None => write(inner, out),
+            })?;
+            origin.as_mut().map_or(Ok(()), |origin| origin.saved(&file))
         });
         Ok::<_, Failure>(written)
     });
-    written?.map(drop).map_err(|error| of_files(error, &path.name()))
+    written?.map_err(|error| of_files(error, &path.name()))
+}
+
+/// Writes the file of a filter.
+pub(crate) fn write(inner: &Inner, out: &mut dyn io::Write) -> anyhow::Result<()> {
+    of_inner!(inner, own => Ok(own.write(out)?), other => Ok(other.filter.write_to(out)?))
+}
+
+/// The file that a filter was opened from.
+pub(crate) struct Origin {
+    /// As it was named.
+    path: PathBuf,
+    /// Where that led.
+    target: PathBuf,
+    /// What it held then, or when the filter was last saved there.
+    sum: u64,
+}
+
+impl Origin {
+    /// Pipes cannot be read again.
+    pub(crate) fn of(path: &Path, file: &File) -> io::Result<Option<Self>> {
+        if !State::of(file)?.is_file {
+            return Ok(None);
+        }
+        let (path, target) = (absolute(path)?, atomic::target_of(path));
+        Ok(Some(Self { path, target, sum: sum_of(file)? }))
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        self.target == atomic::target_of(path) || absolute(path).is_ok_and(|path| path == self.path)
+    }
+
+    /// Keeps others from changing the file at `path`, if it is there, and refuses to replace what others have changed.
+    fn claim(&self, path: &Path) -> anyhow::Result<Option<File>> {
+        const REMEDY: &str =
+            "to change a file that others change, too, use umbel.update, or save to another one";
+        let name = || path.display().to_string();
+        let file = match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file.with_context(name)?,
+        };
+        let mut busy = false;
+        let mut refuse = |_: &File| {
+            busy = true;
+            Err(ErrorKind::WouldBlock.into())
+        };
+        let lock = atomic::lock(file, path, &|| File::open(path).with_context(name), &mut refuse);
+        if busy {
+            bail!(
+                "{}: another process is changing it, or umbel.update of this one, which saves it by itself; {REMEDY}",
+                path.display()
+            );
+        }
+        let lock = lock?;
+        if sum_of(&lock).with_context(name)? != self.sum {
+            bail!(
+                "{}: was changed since this filter was opened from it, and saving the filter would undo that; {REMEDY}",
+                path.display()
+            );
+        }
+        Ok(Some(lock))
+    }
+
+    /// The filter is saved to the file of that name, which is open.
+    pub(crate) fn saved(&mut self, file: &File) -> anyhow::Result<()> {
+        self.sum = sum_of(file)?;
+        Ok(())
+    }
+}
+
+/// What a file is recognized by: one of umbel by its header and the checksum of its checksums, any other by all its bytes.
+fn sum_of(mut file: &File) -> io::Result<u64> {
+    journal::sum_of(file).or_else(|_| {
+        let mut bytes = Vec::new();
+        file.rewind()?;
+        file.read_to_end(&mut bytes)?;
+        file.rewind()?;
+        Ok(KeyHasher::default().hash(&bytes[..]).low)
+    })
 }
 
 /// The filter in bytes: of umbel, which may be packed or signed, or of the format named. With ``trust``, the file of a public
@@ -110,17 +199,23 @@ pub(crate) fn from_bytes<'py>(
 /// is checked in either case, byte for byte. Lines that an interrupted ``umbel unseen`` recorded next to the file are
 /// taken in, but cannot be mapped. A keyed filter needs its ``secret`` of 16 bytes.
 ///
+/// With ``shared=True`` it is a :class:`SharedFile`: processes add to the file at the same time, and see what others add.
+/// Blocked, classic and sliced filters can be opened so. It waits while others have the file locked to replace it, and they
+/// wait until all have closed it. Meanwhile no program may shorten the file, write to it in another way, or have it open with
+/// ``mmap=True``.
+///
 /// A packed file is unpacked into a temporary file first. With ``trust``, the file of a public key, a file is refused unless
 /// the owner of that key signed it; with ``list``, unless it is signed as the list of that name, and with ``newer_than``,
 /// unless with a higher serial number. A packed file whose signature is not checked may make a filter of ``memory`` bytes at
 /// most, a number or text such as ``"4GiB"`` (1 GiB without it).
 #[pyfunction]
-#[pyo3(signature = (path, *, mmap=false, secret=None, format=None, key_type=None, trust=None, list=None, newer_than=None, memory=None))]
+#[pyo3(signature = (path, *, mmap=false, shared=false, secret=None, format=None, key_type=None, trust=None, list=None, newer_than=None, memory=None))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn open<'py>(
     py: Python<'py>,
     path: &Bound<'_, PyAny>,
     mmap: bool,
+    shared: bool,
     secret: Option<Content<'_>>,
     format: Option<&str>,
     key_type: Option<&str>,
@@ -132,10 +227,18 @@ pub(crate) fn open<'py>(
     let secret = values::secret(secret)?;
     let (trust, most) = checks(trust, list, newer_than, memory)?;
     let kinds_of = kinds_of(format, key_type)?;
+    if is_url(path) && (mmap || shared) {
+        return Err(PyValueError::new_err(format!("{path}: only a local file can be mapped")));
+    }
+    if shared && (mmap || trust.is_some() || kinds_of != (None, None)) {
+        return Err(PyTypeError::new_err(
+            "shared: goes only with secret; omit mmap, trust, format and key_type",
+        ));
+    }
+    if shared {
+        return crate::shared::open(py, path.extract()?, secret);
+    }
     if is_url(path) {
-        if mmap {
-            return Err(PyValueError::new_err(format!("{path}: only a local file can be mapped")));
-        }
         let data = remote("read", &(path,).into_pyobject(py)?)?;
         let data = data.cast_into::<PyBytes>()?;
         let data = data.as_bytes();
@@ -147,8 +250,8 @@ pub(crate) fn open<'py>(
     }
     let path: FilePath = path.extract()?;
     let (name, path) = (path.name(), path.0);
-    let work = || -> PyResult<Inner> {
-        let io = |error: std::io::Error| of_file(&error, &name);
+    let work = || -> PyResult<(Inner, Option<Origin>)> {
+        let io = |error: io::Error| of_file(&error, &name);
         let about = |error: Failure| PyErr::from(error.about(&name));
         let wrong = |error| of_wrapped(error, &name);
         let notes = match &trust {
@@ -157,11 +260,12 @@ pub(crate) fn open<'py>(
         };
         let notes = notes.map_err(|error| of_files(error, &name))?;
         let file = File::open(&path).map_err(io)?;
+        let origin = Origin::of(&path, &file).map_err(io)?;
         if file.metadata().map_err(io)?.is_dir() {
-            return Err(of_file(&std::io::Error::from_raw_os_error(21), &name));
+            return Err(of_file(&io::Error::from_raw_os_error(21), &name));
         }
         let tmp = umbel_io::temporary_folder();
-        let (mut file, wrapping) =
+        let (file, wrapping) =
             wrapped::unwrap(file, &path, &tmp, trust.as_ref(), most).map_err(wrong)?;
         let length = file.metadata().map_err(io)?.len();
         let signature = wrapped::signature(&file, &path, None).map_err(wrong)?;
@@ -178,38 +282,69 @@ pub(crate) fn open<'py>(
                 )));
             }
             if notes.is_some() {
-                return Err(PyValueError::new_err(format!(
-                    "{name}: {} has lines that a run of umbel unseen recorded since the filter was saved; \
-                     open it without mmap, or save them with umbel unseen {name} </dev/null",
-                    journal::path_of(&path).display()
-                )));
+                return Err(unsaved(&path, "mmap"));
             }
             // SAFETY: the documentation demands it.
             #[allow(unsafe_code)]
             let mapped = unsafe { MappedFile::map(&file) }.map_err(io)?;
             let filter = AnyFilter::map_with(&mapped, secret.as_ref());
             let filter = filter.map_err(|error| about(error.into()))?;
-            return own(Inner::Mapped(filter), kinds_of).map_err(about);
+            return Ok((own(Inner::Mapped(filter), kinds_of).map_err(about)?, origin));
         }
-        if kinds_of.0.is_none() {
-            let source = PageReader::new(1 << 16, &file).take(length);
-            match AnyFilter::read_with(source, length, secret.as_ref()) {
-                Ok(mut filter) => {
-                    let taken = notes.map_or(Ok(()), |notes| notes.take_in(&mut filter, &file));
-                    taken.map_err(|error| of_files(error, &name))?;
-                    return own(Inner::Own(filter), kinds_of).map_err(about);
-                }
-                Err(FileError::NotUmbel(..)) => {}
-                Err(error) => return Err(about(error.into())),
-            }
-            file.rewind().map_err(io)?;
-        }
-        let mut content = Vec::new();
-        file.take(length).read_to_end(&mut content).map_err(io)?;
-        decode(&content, kinds_of, secret.as_ref()).map_err(about)
+        Ok((read(&file, length, &name, notes.as_ref(), kinds_of, secret.as_ref())?, origin))
     };
-    let inner = py.detach(work)?;
-    kinds::wrap(py, inner)
+    let (inner, origin) = py.detach(work)?;
+    wrap(py, inner, origin)
+}
+
+/// The error of a file that is opened with an option, although an interrupted run noted lines next to it.
+pub(crate) fn unsaved(path: &Path, option: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "{0}: {1} has lines that a run of umbel unseen recorded since the filter was saved; open it without {option}, or save \
+         them with umbel unseen {0} </dev/null",
+        path.display(),
+        journal::path_of(path).display()
+    ))
+}
+
+/// The Python object of a filter, which remembers its file.
+pub(crate) fn wrap(
+    py: Python<'_>,
+    inner: Inner,
+    origin: Option<Origin>,
+) -> PyResult<Bound<'_, PyAny>> {
+    let made = kinds::wrap(py, inner)?;
+    *made.cast::<Filter>()?.get().origin.lock().unwrap_or_else(PoisonError::into_inner) = origin;
+    Ok(made)
+}
+
+/// The filter in the first `length` bytes of a file, and the lines that an interrupted run noted.
+pub(crate) fn read(
+    mut file: &File,
+    length: u64,
+    name: &str,
+    notes: Option<&Notes>,
+    kinds_of: (Option<Format>, Option<KeyType>),
+    secret: Option<&Secret>,
+) -> PyResult<Inner> {
+    let io = |error: io::Error| of_file(&error, name);
+    let about = |error: Failure| PyErr::from(error.about(name));
+    if kinds_of.0.is_none() {
+        let source = PageReader::new(1 << 16, file).take(length);
+        match AnyFilter::read_with(source, length, secret) {
+            Ok(mut filter) => {
+                let taken = notes.map_or(Ok(()), |notes| notes.take_in(&mut filter, file));
+                taken.map_err(|error| of_files(error, name))?;
+                return own(Inner::Own(filter), kinds_of).map_err(about);
+            }
+            Err(FileError::NotUmbel(..)) => {}
+            Err(error) => return Err(about(error.into())),
+        }
+        file.rewind().map_err(io)?;
+    }
+    let mut content = Vec::new();
+    file.take(length).read_to_end(&mut content).map_err(io)?;
+    decode(&content, kinds_of, secret).map_err(about)
 }
 
 /// Calls a function of the module for files at URLs.

@@ -1,6 +1,7 @@
 //! A filter as a Python object: work on many keys at once, and the warning of too many.
 
 use std::num::NonZeroUsize;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pyo3::exceptions::PyUserWarning;
@@ -12,6 +13,7 @@ use crate::arrays::{Answer, BATCH, Visit, spread};
 use crate::calls::Values;
 use crate::columns::{self, Column, Keys, Source, visit_items};
 use crate::errors::Failure;
+use crate::files::Origin;
 use crate::inner::{Access, Check, Inner, InsertOwn, Operation, of_inner};
 use crate::keys::{Element, OneKey};
 use crate::lock::Lock;
@@ -36,6 +38,8 @@ pub(crate) struct Filter {
     pub(crate) floats: bool,
     /// New keys that may come before the next check for too many. Changed under the lock.
     unchecked: AtomicU64,
+    /// Locked only without the GIL, or for a moment.
+    pub(crate) origin: Mutex<Option<Origin>>,
 }
 
 /// The fewest new keys between two checks: the planned keys divided by this.
@@ -47,6 +51,7 @@ impl Filter {
             floats: matches!(inner, Inner::Foreign(_)),
             unchecked: AtomicU64::new(planned(&inner).map_or(u64::MAX, least)),
             inner: Lock::new(inner),
+            origin: Mutex::default(),
         }
     }
 
@@ -95,8 +100,8 @@ impl Filter {
     #[inline]
     pub(crate) fn contains_at_once(&self, py: Python<'_>, key: impl Key) -> Option<bool> {
         match &*self.inner.try_read(py)? {
-            Inner::Own(AnyFilter::Attributes(_)) | Inner::Mapped(_) | Inner::Foreign(_) => None,
-            Inner::Own(own) => Some(own.contains(key)),
+            Inner::Own(own) if own.kind() != Kind::Attributes => Some(own.contains(key)),
+            _ => None,
         }
     }
 

@@ -3,7 +3,7 @@
 //! A child of a fork has only the thread that forked. A filter that another thread was changing would stay half changed there,
 //! and locked for ever.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -15,6 +15,14 @@ static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 static FORKING: AtomicBool = AtomicBool::new(false);
 /// How long to wait before checking again. A lock to wait on would be in an unknown state in the child.
 const TICK: Duration = Duration::from_micros(200);
+
+/// How many forks this process descends from.
+static FORKS: AtomicUsize = AtomicUsize::new(0);
+
+/// Changes only in the children of forks.
+pub(crate) fn forks() -> usize {
+    FORKS.load(Relaxed)
+}
 
 /// Keeps other threads from forking.
 pub(crate) struct NoFork(());
@@ -84,6 +92,7 @@ fn after_in_parent() {
 
 #[pyfunction]
 fn after_in_child() {
+    FORKS.fetch_add(1, Relaxed);
     // A thread that was about to see the fork may have been counted.
     AT_WORK.store(0, SeqCst);
     FORKING.store(false, SeqCst);

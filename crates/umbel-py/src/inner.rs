@@ -6,11 +6,14 @@ use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, KeyType};
 use crate::arrays::{Answer, Visit};
 use crate::errors::Failure;
 use crate::keys::{Element, ForeignKey, KeyRef};
+use crate::shared::Open;
 
 pub(crate) enum Inner {
     Own(AnyFilter),
     Mapped(AnyFilter<KeyHasher, MappedBlocks>),
     Foreign(Other),
+    /// Only in [`Shared`](crate::shared::Shared), which knows what it can do.
+    Shared(Open),
 }
 
 /// A filter of another system.
@@ -28,6 +31,7 @@ macro_rules! of_inner {
             $crate::inner::Inner::Own($own) => $does,
             $crate::inner::Inner::Mapped($own) => $does,
             $crate::inner::Inner::Foreign($other) => $otherwise,
+            $crate::inner::Inner::Shared(_) => unreachable!("a shared file cannot be asked this"),
         }
     };
 }
@@ -74,6 +78,7 @@ impl Inner {
                 "a mapped filter cannot be changed; open it without mmap, or copy() it".to_owned(),
             )),
             Self::Foreign(other) => Err(not_for(other, what)),
+            Self::Shared(_) => unreachable!("a shared file cannot be changed so"),
         }
     }
 
@@ -83,6 +88,7 @@ impl Inner {
         match self {
             Self::Own(filter) => Ok(filter.try_insert(key)?),
             Self::Foreign(other) => other.one(key, |filter, key| filter.insert(key)),
+            Self::Shared(open) => Ok(open.file()?.insert(key)),
             mapped => mapped.own_mut("add").map(|_| unreachable!("it is mapped")),
         }
     }
@@ -91,6 +97,10 @@ impl Inner {
     pub(crate) fn insert_all<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         match self {
             Self::Own(filter) => Ok(filter.try_insert_all(keys)?),
+            Self::Shared(open) => {
+                open.file()?.insert_all(keys);
+                Ok(())
+            }
             Self::Foreign(other) => keys.iter().try_for_each(|key| {
                 other.one(key.key(), |filter, key| filter.insert(key).map(drop))
             }),
@@ -101,6 +111,9 @@ impl Inner {
     /// Whether a key may be in it.
     #[inline]
     pub(crate) fn contains(&self, key: KeyRef<'_>) -> Result<bool, Failure> {
+        if let Self::Shared(open) = self {
+            return Ok(open.file()?.contains(key));
+        }
         of_inner!(self, own => match own {
             AnyFilter::Attributes(rows) => Err(only_rows(rows.names())),
             own => Ok(own.contains(key)),
@@ -207,6 +220,10 @@ pub(crate) enum Access<'a> {
 impl Answer for Access<'_> {
     fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure> {
         let (inner, operation) = match self {
+            Self::Read(Inner::Shared(open)) => {
+                open.file()?.contains_all(keys, answers);
+                return Ok(());
+            }
             Self::Read(inner) => {
                 return of_inner!(inner, own => match own {
                     AnyFilter::Attributes(rows) => Err(only_rows(rows.names())),
@@ -224,6 +241,7 @@ impl Answer for Access<'_> {
                     *new = inner.insert(key.key())?;
                 }
             }
+            (Inner::Shared(open), Operation::Add) => open.file()?.insert_all_new(keys, answers),
             (inner, Operation::Remove) => {
                 inner.own_mut("remove_many")?.as_counting_mut()?.remove_all(keys, answers);
             }

@@ -22,6 +22,8 @@
 //! | `kinds` | how each kind is made, and the methods that only it has |
 //! | `reports` | receipts, plans and comparisons |
 //! | `files` | filters in files, at URLs and in bytes |
+//! | `shared` | one file that several processes have open to add to it |
+//! | `update` | one file that several processes change |
 //! | `methods` | what all filters do in Python |
 //! | `parts` | one set in several filters |
 //! | `feeds`, `lines`, `jobs` | exact set operations: inputs that come from Python, the lines found, the jobs |
@@ -52,7 +54,9 @@ mod parquet;
 mod parts;
 mod reports;
 mod rows;
+mod shared;
 mod sharing;
+mod update;
 mod values;
 
 use pyo3::prelude::*;
@@ -86,6 +90,10 @@ mod _umbel {
     use super::parts::Parts;
     #[pymodule_export]
     use super::reports::{Parameters, compare, plan};
+    #[pymodule_export]
+    use super::shared::Shared;
+    #[pymodule_export]
+    use super::update::Update;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -330,6 +330,9 @@ impl Filter {
     /// Writes its file, which appears whole or not at all, and replaces one that is there. With ``packed=True`` it is
     /// packed, as by :meth:`to_bytes`.
     ///
+    /// Over the file that this filter was opened from it raises an ``OSError`` if somebody changed that since: it would undo
+    /// what they added. :func:`update` takes turns.
+    ///
     /// A URL such as ``s3://bucket/seen.umbel`` is written through fsspec, if that is installed.
     #[pyo3(signature = (path, *, packed=false))]
     fn save(slf: &Bound<'_, Self>, path: &Bound<'_, PyAny>, packed: bool) -> PyResult<()> {

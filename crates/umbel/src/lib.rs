@@ -167,7 +167,7 @@ pub mod internals {
             CHUNK, Family, Header, MAGIC, OtherKeys, VERSION, Writer, file_length, length_of,
         };
         #[cfg(feature = "std")]
-        pub use crate::format::{Reader, write_file};
+        pub use crate::format::{Reader, seal, write_file};
     }
 
     /// Estimates from bits.
@@ -188,6 +188,10 @@ pub use any::LazyFilter;
 #[cfg(feature = "std")]
 #[doc(hidden)]
 pub use any::Loader;
+#[cfg(all(feature = "mmap", target_has_atomic = "64"))]
+pub use any::SharedFile;
+#[cfg(all(feature = "mmap", target_has_atomic = "64"))]
+pub use bits::WritableFile;
 pub use bits::{Block, Blocks};
 #[cfg(feature = "mmap")]
 pub use bits::{MappedBlocks, MappedFile};

@@ -56,8 +56,8 @@ fn messages_are_as_listed() {
     }
     messages!(out, FileError:
         NotUmbel(b"PK\x03\x04".to_vec()); Version(9); Length(4096, 100);
-        HeaderDamaged; PayloadDamaged { start: 128, end: 4096 }; ChecksumsDamaged; Field(span);
-        UnknownKind(99); UnknownAlgorithm(9); Kind(Kind::Blocked, Kind::Attributes);
+        HeaderDamaged; PayloadDamaged { start: 128, end: 4096 }; ChecksumsDamaged; Unsealed;
+        NotShared(Kind::Counting); Field(span); UnknownKind(99); UnknownAlgorithm(9); Kind(Kind::Blocked, Kind::Attributes);
         Plan(PlanError::ZeroKeys); Scheme(SchemeError::NotKeyed(Algorithm::Xxh3)); Misaligned;
         OutOfMemory(OutOfMemory { bytes: 1 << 50 }); Io(std::io::ErrorKind::NotFound.into());
     );

@@ -1,8 +1,8 @@
-//! Files that appear whole or not at all.
+//! Files that appear whole or not at all, and who may replace them.
 //!
 //! [`NewFile`] documents the steps on each system.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -187,6 +187,39 @@ fn write_by(
 /// System errors.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     crate::sync_folder(folder(&target_of(path)))
+}
+
+/// Keeps others from changing the file that `path` names, which `open` opens and has opened as `file`, as long as what this
+/// gives is open. If another process does so, `wait` locks the file after waiting, or refuses to wait.
+pub fn lock(
+    mut file: File,
+    path: &Path,
+    open: &dyn Fn() -> Result<File>,
+    wait: &mut dyn FnMut(&File) -> io::Result<()>,
+) -> Result<File> {
+    let context = || path.display().to_string();
+    let mut writable = false;
+    loop {
+        match crate::try_lock(&file) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => wait(&file).with_context(context)?,
+            // NFS only locks files that are open for writing.
+            Err(TryLockError::Error(error)) if crate::locks_only_writable(&error) && !writable => {
+                writable = true;
+                let options = OpenOptions::new().read(true).write(true).open(path);
+                file = options.with_context(context)?;
+                continue;
+            }
+            Err(TryLockError::Error(error)) => return Err(error).with_context(context),
+        }
+        // While we waited the file may have been replaced by a newer one.
+        let ours = State::of(&file).with_context(context)?;
+        let named = State::at(path).with_context(context)?;
+        if ours.id == named.id {
+            return Ok(file);
+        }
+        (file, writable) = (open()?, false);
+    }
 }
 
 /// Replaces the file at `path` as [`write()`] does, and returns what `work` returns.

@@ -1,10 +1,11 @@
 //! The wrapping of a filter's file: packed, signed or both. It is taken off where filters are opened.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use umbel::internals::format;
 use umbel_share::sign::Signature;
 use umbel_share::{Content, Trust, Wrapping, pack, receive};
 
@@ -72,4 +73,34 @@ pub fn is_packed(mut file: &File, path: &Path) -> Result<bool> {
         .and_then(|_| file.rewind())
         .with_context(|| path.display().to_string())?;
     Ok(start == pack::MAGIC)
+}
+
+/// Refuses a filter that cannot be replaced by a changed one: packed, or signed if the new one will not be.
+pub fn check_changeable(file: &File, path: &Path, signs: bool) -> Result<()> {
+    if !State::of(file).with_context(|| path.display().to_string())?.is_file {
+        return Ok(());
+    }
+    let path_name = path.display();
+    if is_packed(file, path)? {
+        bail!(
+            "{path_name}: is packed, and cannot be changed in place; unpack it first: umbel unpack {path_name} -o FILE"
+        );
+    }
+    if !signs && signature(file, path, None)?.is_some() {
+        bail!(
+            "{path_name}: is signed, and a changed filter needs a new signature; umbel add and umbel remove make one with \
+             --sign KEY"
+        );
+    }
+    Ok(())
+}
+
+/// Seals the filter at `path` if it was left unsealed: whoever had it in shared use was killed. Returns whether it was. The
+/// caller has it [locked](super::atomic::lock) as `lock`, so nobody has it in shared use now.
+pub fn seal(lock: &File, path: &Path) -> Result<bool> {
+    // Whoever reads a file that cannot be written reports that it is unsealed.
+    let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else { return Ok(false) };
+    let name = || path.display().to_string();
+    let same = State::of(lock).with_context(name)?.id == State::of(&file).with_context(name)?.id;
+    Ok(same && format::seal(&file).with_context(name)?)
 }

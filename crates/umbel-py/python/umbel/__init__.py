@@ -33,12 +33,14 @@ from ._umbel import (
     OverfilledWarning,
     Parts,
     Scalable,
+    SharedFile,
     Stable,
     Window,
     __version__,
     compare,
     from_bytes,
     open,
+    update,
 )
 
 # What says so is in Python from 3.13 on.
@@ -69,6 +71,7 @@ __all__ = [
     "Report",
     "Scalable",
     "SearchReport",
+    "SharedFile",
     "Stable",
     "Window",
     "__version__",
@@ -84,4 +87,5 @@ __all__ = [
     "open",
     "parquet",
     "plan",
+    "update",
 ]

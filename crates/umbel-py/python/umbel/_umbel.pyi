@@ -1,5 +1,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
+from types import TracebackType
 from typing import Any, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import disjoint_base
@@ -36,6 +37,7 @@ __all__ = [
     "OverfilledWarning",
     "Parts",
     "Scalable",
+    "SharedFile",
     "Stable",
     "Window",
     "_Parameters",
@@ -49,6 +51,7 @@ __all__ = [
     "compare",
     "from_bytes",
     "open",
+    "update",
 ]
 
 _T = TypeVar("_T")
@@ -299,10 +302,24 @@ class Mask:
     def __len__(self) -> int: ...
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
 
+@final
+class SharedFile:
+    def __contains__(self, key: object, /) -> bool: ...
+    def contains_many(self, keys: _Keys, *, threads: int | None = None) -> _Answers: ...
+    def add(self, key: _Key) -> bool: ...
+    def add_new(self, keys: _Keys) -> _Answers: ...
+    def update(self, *others: _Keys) -> None: ...
+    def snapshot(self) -> Any: ...
+    def sync(self) -> None: ...
+    def close(self) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_exception: object) -> None: ...
+
 def open(
     path: _Path,
     *,
     mmap: bool = False,
+    shared: bool = False,
     secret: _Bytes | None = None,
     format: str | None = None,
     key_type: str | None = None,
@@ -311,6 +328,24 @@ def open(
     newer_than: int | None = None,
     memory: int | str | None = None,
 ) -> Any: ...
+@final
+class update:
+    def __new__(
+        cls,
+        path: _Path,
+        *,
+        secret: _Bytes | None = None,
+        format: str | None = None,
+        key_type: str | None = None,
+    ) -> Self: ...
+    def __enter__(self) -> Any: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
 def from_bytes(
     data: _Bytes,
     format: str | None = None,

@@ -186,14 +186,15 @@ fn numbers(tag: u8, numbers: &[u64]) -> Vec<u8> {
 }
 
 /// What a filter is recognized by: XXH3 of its header and of the checksum of its table of checksums.
-fn sum_of(filter: &File) -> Result<u64> {
-    /// No header is longer.
-    const HEADER: u64 = 1 << 17;
+///
+/// # Errors
+/// System errors; a file that is not a filter of umbel.
+pub fn sum_of(filter: &File) -> Result<u64> {
     let length = filter.metadata()?.len();
-    let mut start = vec![0; length.min(HEADER) as usize];
+    // No header is longer than 128 KiB.
+    let mut start = vec![0; length.min(1 << 17) as usize];
     filter.read_exact_at(&mut start, 0)?;
-    let reader = Reader::begin(&start[..], length)?;
-    let header = reader.header();
+    let header = Reader::begin(&start[..], length)?.header().clone();
     let mut table = [0; 8];
     filter.read_exact_at(&mut table, header.file_length()? - 8)?;
     Ok(checksum(&[header.bytes(), &table].concat()))

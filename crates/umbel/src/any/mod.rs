@@ -7,11 +7,15 @@ use std::io::Read;
 mod lazy;
 #[cfg(feature = "std")]
 mod load;
+#[cfg(all(feature = "mmap", target_has_atomic = "64"))]
+mod shared;
 
 #[cfg(feature = "mmap")]
 pub use lazy::LazyFilter;
 #[cfg(feature = "std")]
 pub use load::Loader;
+#[cfg(all(feature = "mmap", target_has_atomic = "64"))]
+pub use shared::SharedFile;
 
 #[cfg(feature = "mmap")]
 use crate::bits::{MappedBlocks, MappedFile};

@@ -13,8 +13,12 @@ pub(crate) use arch::AHEAD;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use arch::AtomicBlocks;
 pub use arch::Blocks;
+#[cfg(all(feature = "mmap", target_has_atomic = "64"))]
+pub use arch::WritableFile;
 pub(crate) use arch::cast;
 pub(crate) use arch::in_block;
+#[cfg(all(feature = "mmap", target_has_atomic = "64"))]
+pub(crate) use arch::{AtomicBlock, WritableBlocks};
 pub(crate) use arch::{Counters, FAR, Hash, Kernel, Member, NEAR, Once, Run};
 #[cfg(feature = "mmap")]
 pub use arch::{MappedBlocks, MappedFile};

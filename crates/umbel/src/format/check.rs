@@ -1,6 +1,6 @@
 //! Checks of a whole file, which is not trusted.
 
-use super::{CHUNK, FileError, Header, checksum};
+use super::{CHUNK, FileError, Header, UNSEALED, checksum};
 
 /// Checks the payload of a whole file, of checked length, against its checksums, and returns it.
 pub(crate) fn payload_of<'a>(header: &Header, bytes: &'a [u8]) -> Result<&'a [u8], FileError> {
@@ -17,6 +17,9 @@ pub(crate) fn chunks(header: &Header) -> usize {
 /// Checks the table of checksums against its own checksum, which follows it, and returns the table.
 pub(crate) fn check_table(stored: &[u8]) -> Result<&[[u8; 8]], FileError> {
     let (table, last) = stored.split_at(stored.len() - 8);
+    if *last == UNSEALED {
+        return Err(FileError::Unsealed);
+    }
     let right = checksum(table, table.len() as u64 / 8).to_le_bytes() == *last;
     if right { Ok(table.as_chunks().0) } else { Err(FileError::ChecksumsDamaged) }
 }

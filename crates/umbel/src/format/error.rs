@@ -41,6 +41,15 @@ pub enum FileError {
     /// The table of checksums at the end is damaged.
     #[error("the checksum table at the end is damaged; copy the file again or rebuild it")]
     ChecksumsDamaged,
+    /// The file is in shared use, or its last user was killed: its payload has no checksums.
+    #[error(
+        "the filter is in shared use, or its last user was killed before it sealed the file: its bits have no checksums; \
+         open it for shared use, too, or close it there; if nobody has it open, umbel add seals it"
+    )]
+    Unsealed,
+    /// A filter of this kind cannot be in shared use.
+    #[error("{0} filters cannot be in shared use; blocked, classic and sliced ones can")]
+    NotShared(Kind),
     /// A header field has a value that this release does not know, or that contradicts another.
     #[error("{}", field(.0))]
     Field(FieldError),
@@ -88,6 +97,8 @@ impl FileError {
                 Self::PayloadDamaged { start: *start, end: *end }
             }
             Self::ChecksumsDamaged => Self::ChecksumsDamaged,
+            Self::Unsealed => Self::Unsealed,
+            Self::NotShared(kind) => Self::NotShared(*kind),
             Self::Field(error) => Self::Field(*error),
             Self::UnknownKind(kind) => Self::UnknownKind(*kind),
             Self::UnknownAlgorithm(algorithm) => Self::UnknownAlgorithm(*algorithm),

@@ -18,6 +18,8 @@ mod fields;
 mod header;
 #[cfg(feature = "std")]
 mod reader;
+#[cfg(feature = "std")]
+mod seal;
 mod sums;
 mod writer;
 
@@ -35,9 +37,15 @@ pub use header::Header;
 #[cfg(feature = "std")]
 pub use reader::Reader;
 #[cfg(feature = "std")]
+pub use seal::seal;
+#[cfg(all(feature = "mmap", target_has_atomic = "64"))]
+pub(crate) use seal::{is_unsealed, unseal};
+#[cfg(feature = "std")]
 pub(crate) use sums::Sums;
 #[doc(hidden)]
 pub use writer::Writer;
+#[cfg(feature = "std")]
+use writer::table_of;
 pub(crate) use writer::{Put, put_parts};
 
 /// The version of the format that this release reads and writes.
@@ -49,6 +57,9 @@ pub const MAGIC: [u8; 8] = *b"\x89UMBEL\r\n";
 
 /// Payload bytes covered by one checksum: a reader of a mapped file can check only the parts it touches.
 pub const CHUNK: usize = 1 << 20;
+
+/// What a file in shared use has in place of the checksum of its table. Part of the format.
+const UNSEALED: [u8; 8] = *b"unsealed";
 
 /// XXH3, 64 bits; the seed is the chunk's number, so chunks cannot change places.
 fn checksum(bytes: &[u8], seed: u64) -> u64 {

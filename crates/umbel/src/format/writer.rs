@@ -63,9 +63,15 @@ impl Writer {
     /// If less was written than the header declares.
     pub fn finish<E>(self, put: Put<'_, E>) -> Result<(), E> {
         assert_eq!(self.left, 0, "as much as the header declares");
-        let sums = self.sums.finish();
-        let table: Vec<u8> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
+        let (table, last) = table_of(&self.sums.finish());
         put(&table)?;
-        put(&checksum(&table, sums.len() as u64).to_le_bytes())
+        put(&last)
     }
+}
+
+/// The table of the checksums of all chunks, and its own checksum.
+pub(super) fn table_of(sums: &[u64]) -> (Vec<u8>, [u8; 8]) {
+    let table: Vec<u8> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
+    let last = checksum(&table, sums.len() as u64).to_le_bytes();
+    (table, last)
 }

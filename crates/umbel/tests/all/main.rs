@@ -31,6 +31,8 @@ mod reopened;
 mod scalable;
 mod serde;
 mod shared;
+#[cfg(target_has_atomic = "64")]
+mod shared_file;
 mod stable;
 mod traits;
 mod window;

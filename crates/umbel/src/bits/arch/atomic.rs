@@ -8,7 +8,7 @@ use crate::bits::{Block, Blocks};
 
 /// A block as eight atomic words, little-endian as in [`Block`].
 #[repr(C, align(64))]
-pub(crate) struct AtomicBlock([AtomicU64; 8]);
+pub(crate) struct AtomicBlock(pub(super) [AtomicU64; 8]);
 
 impl AtomicBlock {
     /// Loads each word separately, as it is now.
@@ -49,6 +49,24 @@ impl AtomicBlock {
             self.0[word].store((old | 1 << bit).to_le(), Ordering::Relaxed);
         }
         all & 1 == 0
+    }
+
+    /// Like [`insert`](Self::insert), for a block that others store to, too: each word changes on its own. Of several that
+    /// insert one new key, each may learn that a bit was clear.
+    #[cfg(feature = "mmap")]
+    pub(crate) fn insert_together(&self, low: u64, probes: u32) -> bool {
+        let or = |word: usize, bits: u64| {
+            let word = &self.0[word];
+            // A load leaves the line with other processors.
+            word.load(Ordering::Relaxed) & bits != bits
+                && word.fetch_or(bits, Ordering::Relaxed) & bits != bits
+        };
+        if pattern::rounds(probes) > 0 {
+            let words = pattern::mask(low, probes).0.into_iter().enumerate();
+            return words.fold(false, |new, (word, bits)| or(word, bits) | new);
+        }
+        let bits = pattern::Scatter::new(low, probes);
+        bits.fold(false, |new, (word, bit)| or(word, (1u64 << bit).to_le()) | new)
     }
 
     /// Stores the words in which `new` differs from `old`, each separately. Callers that store to one block must

@@ -40,6 +40,10 @@ pub(crate) use batch::{AHEAD, FAR, Hash, NEAR};
 pub(crate) use counters::Counters;
 pub(crate) use grouped::Member;
 pub(crate) use kernel::{Kernel, Run};
+#[cfg(all(feature = "mmap", target_has_atomic = "64"))]
+pub(crate) use map::WritableBlocks;
+#[cfg(all(feature = "mmap", target_has_atomic = "64"))]
+pub use map::WritableFile;
 #[cfg(feature = "mmap")]
 pub use map::{MappedBlocks, MappedFile};
 pub(crate) use once::Once;
