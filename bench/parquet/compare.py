@@ -67,8 +67,7 @@ def read(path):
 
 def add(path):
     out = path.with_suffix(".new")
-    columns = [word for column in COLUMNS for word in ("--add", column)]
-    subprocess.run([os.environ.get("UMBEL", "umbel"), "parquet", path, *columns, "-o", out, "-q"], check=True)
+    subprocess.run([os.environ.get("UMBEL", "umbel"), "parquet", "add", *COLUMNS, path, "-o", out, "-q"], check=True)
 
 
 def seconds(work, path):

@@ -47,6 +47,7 @@ const PYTHON: Tests = Tests {
             ("pandas", "3.1.1"),
             ("polars", "2.1.0"),
             ("duckdb", "2.0.0"),
+            ("datafusion", "55.0.0"),
             ("fsspec", "2026.9.0"),
             ("matplotlib", "3.11.2"),
             ("tqdm", "4.70.1"),

@@ -3,6 +3,7 @@
 mod filters;
 mod finding;
 mod output;
+mod parquet;
 mod plan;
 mod privacy;
 mod sets;
@@ -17,10 +18,14 @@ use clap_complete::Shell;
 
 pub(crate) use filters::{
     AddArgs, BuildArgs, ConvertArgs, ConvertTo, ForeignArgs, FormatArgs, InfoArgs, MergeArgs,
-    OverlapArgs, ParquetArgs, QueryArgs, ReadArgs, RemoveArgs, SecretArgs,
+    OverlapArgs, QueryArgs, ReadArgs, RemoveArgs, SecretArgs,
 };
 pub(crate) use finding::{FindArgs, IndexArgs};
 pub(crate) use output::{OutputArgs, Print, PrintArgs, ReplaceArgs, ResultArgs};
+pub(crate) use parquet::{
+    ParquetAddArgs, ParquetArgs, ParquetClearArgs, ParquetExtractArgs, ParquetListArgs,
+    ParquetRemoveArgs, ParquetVerb, ParquetWhichArgs,
+};
 pub(crate) use plan::{DemoArgs, PlanArgs};
 pub(crate) use privacy::{AuditArgs, KeyArgs, KeyVerb};
 pub(crate) use sets::{

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Effects, Styles};
-use clap::{Args, Command, CommandFactory, ValueHint};
+use clap::{Arg, Args, Command, CommandFactory, ValueHint};
 
 use crate::args::{Cli, Work};
 use crate::verb::{VERBS, Verb};
@@ -199,7 +199,7 @@ pub(crate) fn whole(verb: &Verb) -> Command {
     let rare = |id: &str| {
         (is_shared(id) && !SHORT.contains(&id)) || (RARE.contains(&id) && verb.name != "sign")
     };
-    command = command.mut_args(|argument| {
+    let shown = |argument: Arg| {
         // A negative number gets its own error, unless it may be the name of a file.
         let is_path = argument.is_positional() || argument.get_value_hint() != ValueHint::Unknown;
         let is_number = argument.get_action().takes_values() && !is_path;
@@ -208,7 +208,8 @@ pub(crate) fn whole(verb: &Verb) -> Command {
             true => argument.hide_short_help(true),
             false => argument,
         }
-    });
+    };
+    command = command.mut_args(shown).mut_subcommands(|what| what.mut_args(shown));
     if ["common", "except"].contains(&verb.name) {
         let help = "Compare this field instead of the whole record, LEFT=RIGHT where the others name it differently; \
                     repeat for several";

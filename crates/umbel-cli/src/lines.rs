@@ -170,6 +170,15 @@ pub(crate) fn open(
     align(sources, None, rows, options)
 }
 
+/// As [`open`], of these files alone: `--files-from` and `--recursive` are about others.
+pub(crate) fn open_alone(files: &[PathBuf], work: &Work, options: &Options) -> Result<Vec<Source>> {
+    let standard = [PathBuf::from("-")];
+    let files = if files.is_empty() { &standard } else { files };
+    let sources = inputs::read_ahead(open_paths(files, work)?, &options.resources)?;
+    notice_sources(&sources, work.voice, options);
+    align(sources, None, Rows::OfOne, options)
+}
+
 /// What a run writes to while it reads its inputs, or in place of what was there.
 pub(crate) enum OutputPath<'a> {
     /// Lines are appended to the file.
@@ -270,7 +279,7 @@ fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
 }
 
 /// The paths of all inputs.
-fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
+pub(crate) fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     in_folders(listed(files, work)?, work)
 }
 

@@ -39,7 +39,11 @@ impl Verb {
     pub(crate) fn has_options(&self, hint: &str) -> bool {
         let verb = self.define();
         let has = |word: &str| match word.strip_prefix("--") {
-            Some(name) => verb.get_arguments().any(|argument| argument.get_long() == Some(name)),
+            Some(name) => [&verb]
+                .into_iter()
+                .chain(verb.get_subcommands())
+                .flat_map(Command::get_arguments)
+                .any(|argument| argument.get_long() == Some(name)),
             None => true,
         };
         let letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';

@@ -77,6 +77,8 @@ pub struct NewFilter {
 /// Why a row group got no filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
+    /// DuckDB would not find its values: [`Column::is_read_as_float`](crate::footer::Column::is_read_as_float).
+    ReadAsFloat,
     /// It has one.
     Present,
     /// It has no values.
@@ -91,12 +93,19 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Present, Self::Empty, Self::OneValue, Self::Dictionary, Self::FewValues];
+    pub const ALL: [Self; 6] = [
+        Self::ReadAsFloat,
+        Self::Present,
+        Self::Empty,
+        Self::OneValue,
+        Self::Dictionary,
+        Self::FewValues,
+    ];
 
     /// Its name for programs.
     pub fn name(self) -> &'static str {
         match self {
+            Self::ReadAsFloat => "read_as_float",
             Self::Present => "present",
             Self::Empty => "empty",
             Self::OneValue => "one_value",
@@ -109,6 +118,9 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::ReadAsFloat => {
+                "DuckDB reads such values as wider floats, and would miss them in a filter"
+            }
             Self::Present => "has a filter already",
             Self::Empty => "no values",
             Self::OneValue => "one value, which minimum and maximum tell",

@@ -52,6 +52,11 @@ impl Column {
             _ => self.length,
         }
     }
+
+    /// Whether DuckDB (2.0) reads its values as wider floats, FLOAT or DOUBLE, and looks these up in its filters.
+    pub fn is_read_as_float(&self) -> bool {
+        matches!(self.meaning, Meaning::Float16 | Meaning::Decimal { precision: 39.., .. })
+    }
 }
 
 /// Some rows, stored column by column.

@@ -15,6 +15,7 @@
 //! | `rewrite` | a footer with changed places of filters |
 //! | [`look_up`] | how a text becomes a value of a column, and its hash |
 //! | [`report`] | what is reported about the filters in a file, and about keys looked up in them |
+//! | [`which`] | which row groups of many files may hold a key |
 //! | [`edit`] | what to do with the filters of a file, and what was done |
 //! | [`plan`] | which filters are added and removed, and which bytes of the file stay |
 //! | `pages` | the pages of a column, and what reading their values takes |
@@ -22,7 +23,7 @@
 //! | `values` | where the values of a page are, and how they are hashed |
 //! | `work` | how row groups are read side by side, within a memory cap |
 //!
-//! `plan` and `work` need the feature `files`, which is on by default; reading values needs the feature `values`. The
+//! `plan`, `which` and `work` need the feature `files`, which is on by default; reading values needs the feature `values`. The
 //! split-block filter itself is in [`umbel_foreign::parquet`].
 //!
 //! Errors that the command line and the Python package show unchanged, with the path in front, are [`anyhow::Error`]s.
@@ -45,6 +46,8 @@ pub mod report;
 mod rewrite;
 #[cfg(feature = "values")]
 mod values;
+#[cfg(feature = "files")]
+pub mod which;
 #[cfg(feature = "files")]
 mod work;
 

@@ -65,6 +65,11 @@ impl LookUps {
         self.keys == 0
     }
 
+    /// Returns the numbers of the keys that are values of the column, some of them twice.
+    pub fn values(&self) -> impl Iterator<Item = usize> {
+        self.owners.iter().chain(&self.nans).copied()
+    }
+
     /// Returns the numbers of the keys that the filter may contain, some of them twice.
     pub fn passing<S: AsRef<[u8]>>(&mut self, filter: &Parquet<S>) -> impl Iterator<Item = usize> {
         self.passes.resize(self.hashes.len(), false);

@@ -231,6 +231,9 @@ impl Plan {
     /// Why a filter would not help, if the footer alone shows it.
     fn reason(&self, unit: Unit) -> Option<Reason> {
         let chunk = self.chunk(unit);
+        if self.column(unit.column).is_read_as_float() {
+            return Some(Reason::ReadAsFloat);
+        }
         if chunk.filter_offset.is_some() && !self.is_removed(unit) {
             return Some(Reason::Present);
         }

@@ -14,7 +14,7 @@ use umbel_io::FileAt;
 use umbel_sets::Progress;
 
 use crate::codec::Codec;
-use crate::footer::{Chunk, Column, Meaning, Physical};
+use crate::footer::{Chunk, Column, Physical};
 use crate::page::{Levels, PageHeader};
 use crate::{encodings, pages};
 
@@ -31,8 +31,7 @@ pub(crate) fn hash_all(
 ) -> Result<()> {
     let mut codec = Codec::new(chunk.codec)?;
     let (mut in_file, mut in_memory) = (Buffer::default(), Buffer::default());
-    let halves = column.meaning == Meaning::Float16;
-    let mut hashes = Hashes { halves, batch: Vec::with_capacity(BATCH), to };
+    let mut hashes = Hashes { batch: Vec::with_capacity(BATCH), to };
     pages::each(file, chunk, |start, header| {
         if !pages::is_needed(header) {
             return Ok(());
@@ -164,7 +163,7 @@ fn hash_page(
             encodings::plain_bytes(bytes, count, |value| hashes.push(Key::Bytes(value)))?;
         }
         (0 | 2, FixedLenByteArray) => {
-            encodings::fixed_bytes(bytes, width, count, |value| hashes.push_bytes(value))?;
+            encodings::fixed_bytes(bytes, width, count, |value| hashes.push(Key::Bytes(value)))?;
         }
         (0 | 2, _) => {
             let values = encodings::fixed(bytes, width, count)?;
@@ -186,11 +185,10 @@ fn hash_page(
             match encoding {
                 6 => encodings::delta_lengths(bytes, count, |value| {
                     check(value);
-                    hashes.push_bytes(value);
+                    hashes.push(Key::Bytes(value));
                 })?,
                 _ => encodings::delta_bytes(bytes, count, |value, shared| {
                     check(value);
-                    hashes.push_equal(value);
                     hashes.push_hash(prefixes.hash(value, shared));
                 })?,
             }
@@ -200,7 +198,7 @@ fn hash_page(
         (9, Float) => encodings::split_streams(bytes, 4, count, |value| hashes.push_f32(value))?,
         (9, Double) => encodings::split_streams(bytes, 8, count, |value| hashes.push_f64(value))?,
         (9, FixedLenByteArray) => {
-            encodings::split_streams(bytes, width, count, |value| hashes.push_bytes(value))?;
+            encodings::split_streams(bytes, width, count, |value| hashes.push(Key::Bytes(value)))?;
         }
         _ => bail!(
             "has values of {physical} in the encoding {encoding}, which umbel does not read; write the filters when the file is made"
@@ -215,8 +213,6 @@ fn hash_page(
 /// Floats that readers treat as equal are equal here: both zeros go in together, and so do all NaNs. The format does
 /// not mention them. Readers hash the bits of the value that they look for: for zero, some try one encoding, some both.
 struct Hashes<'a> {
-    /// Whether the bytes are 16-bit floats.
-    halves: bool,
     batch: Vec<u64>,
     to: &'a mut dyn FnMut(&[u64]),
 }
@@ -243,24 +239,6 @@ impl Hashes<'_> {
     #[inline]
     fn push_i64(&mut self, value: &[u8]) {
         self.push(Key::I64(i64::from_le_bytes(eight(value))));
-    }
-
-    #[inline]
-    fn push_bytes(&mut self, value: &[u8]) {
-        self.push_equal(value);
-        self.push(Key::Bytes(value));
-    }
-
-    /// Adds the encoding of an equal float, if these bytes have another one.
-    #[inline]
-    fn push_equal(&mut self, value: &[u8]) {
-        let Some(half) = value.try_into().ok().filter(|_| self.halves) else { return };
-        let half = u16::from_le_bytes(half);
-        match half & 0x7fff {
-            0 => self.push(Key::Bytes(&(half ^ 0x8000).to_le_bytes())),
-            0x7c01.. => self.push(Key::Bytes(&0x7e00u16.to_le_bytes())),
-            _ => {}
-        }
     }
 
     fn push_f32(&mut self, value: &[u8]) {

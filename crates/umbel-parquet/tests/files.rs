@@ -691,41 +691,45 @@ fn shared_bytes_are_hashed_once() {
     }
 }
 
-/// What is equal to some readers, both zeros and all that is no number, passes with any bytes.
+/// DuckDB looks up the bits of a FLOAT or DOUBLE there, also with `--always`.
 #[test]
-fn floats_of_16_bits_are_floats() {
-    let schema = "message m { required fixed_len_byte_array(2) half (FLOAT16); required fixed_len_byte_array(2) bytes; }";
+fn columns_that_are_read_as_floats_get_no_filter() {
+    let schema = "message m {
+        required fixed_len_byte_array(2) half (FLOAT16);
+        required fixed_len_byte_array(17) large (DECIMAL(39, 3));
+        required binary long (DECIMAL(76, 2));
+        required fixed_len_byte_array(16) narrow (DECIMAL(38, 3));
+        required fixed_len_byte_array(2) bytes;
+    }";
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let (_dir, old, new) = workplace();
-    let properties = WriterProperties::builder().set_dictionary_enabled(false).build();
     let file = File::create(&old).unwrap();
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
     let mut group = writer.next_row_group().unwrap();
-    // 1.5, -0.0, and NaN with its sign and a payload.
-    let values = [0x3e00u16, 0x8000, 0xfe01].map(|bits| bits.to_le_bytes().to_vec());
-    let values = values.map(|bytes| FixedLenByteArray::from(ByteArray::from(bytes)));
+    let mut lengths = [2, 17, 32, 16, 2].into_iter();
     while let Some(mut column) = group.next_column().unwrap() {
-        let ColumnWriter::FixedLenByteArrayColumnWriter(writer) = column.untyped() else {
-            unreachable!()
+        let value = ByteArray::from(vec![1; lengths.next().unwrap()]);
+        match column.untyped() {
+            ColumnWriter::ByteArrayColumnWriter(writer) => {
+                writer.write_batch(&[value], None, None).unwrap()
+            }
+            ColumnWriter::FixedLenByteArrayColumnWriter(writer) => {
+                writer.write_batch(&[value.into()], None, None).unwrap()
+            }
+            _ => unreachable!("the schema has other columns"),
         };
-        writer.write_batch(&values, None, None).unwrap();
         column.close().unwrap();
     }
     group.close().unwrap();
     writer.close().unwrap();
-    edit(&old, &new, &to_add(&["half", "bytes"], true)).unwrap();
-    for (bits, half, bytes) in [
-        (0x3e00u16, true, true),
-        (0x8000, true, true),
-        (0, true, false),
-        (0xfe01, true, true),
-        (0x7e00, true, false),
-        (0x3c00, false, false),
-    ] {
-        let key = bits.to_le_bytes();
-        assert_eq!(passes(&new, 0, 0, &key[..]), Some(half), "{bits:x}");
-        assert_eq!(passes(&new, 0, 1, &key[..]), Some(bytes), "{bits:x}");
+    let columns = ["half", "large", "long", "narrow", "bytes"];
+    let edited = edit(&old, &new, &to_add(&columns, true)).unwrap();
+    for (added, left_out) in edited.columns.iter().zip([true, true, true, false, false]) {
+        let why: &[_] = if left_out { &[(0, Reason::ReadAsFloat)] } else { &[] };
+        assert_eq!((&added.left_out[..], added.filters.is_empty()), (why, left_out));
     }
+    assert_eq!(passes(&new, 0, 0, &[1u8, 1][..]), None);
+    assert_eq!(passes(&new, 0, 3, &[1u8; 16][..]), Some(true));
 }
 
 /// A codec that umbel does not read: the message says what to do.

@@ -85,7 +85,7 @@ mod _umbel {
     #[pymodule_export]
     use super::methods::unpickled;
     #[pymodule_export]
-    use super::parquet::parquet;
+    use super::parquet::{may_hold, parquet};
     #[pymodule_export]
     use super::parts::Parts;
     #[pymodule_export]

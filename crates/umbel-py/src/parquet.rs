@@ -1,11 +1,13 @@
-//! Filters for Parquet files that have none.
+//! Filters in Parquet files: added, removed, and keys looked up in them.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use umbel_io::atomic::Existing;
+use umbel_parquet::which::Which;
 use umbel_parquet::{Edit, Edited, Plan, Removal};
 
 use crate::feeds::Feeds;
@@ -46,6 +48,37 @@ pub(crate) fn parquet(
         plan.write_to(out.as_ref().map_or(&*path, |out| &out.0), Existing::Replace, &resources)
     })?;
     Ok(answer(edited.map_err(of_job)?))
+}
+
+/// What may hold a key: the number of each file, and its row groups.
+type Found = Vec<(u32, Vec<u32>)>;
+
+/// Looks keys up in files; also what is to be told of files where some are not looked up.
+#[pyfunction]
+#[pyo3(name = "_may_hold", signature = (files, column, keys, memory=None))]
+pub(crate) fn may_hold(
+    py: Python<'_>,
+    files: Vec<FilePath>,
+    column: String,
+    keys: Vec<Vec<u8>>,
+    memory: Option<Bound<'_, PyAny>>,
+) -> PyResult<(Vec<Found>, Vec<String>)> {
+    let resources = resources(memory, None, None)?;
+    let told = Arc::clone(&resources.progress);
+    let found = wait(py, told, None, Feeds::default(), move || {
+        let keys: Vec<_> = keys.iter().map(Vec::as_slice).collect();
+        let mut which = Which::new(files.into_iter().map(|file| file.0), &column, &resources)?;
+        let (mut found, mut told) = (Vec::new(), Vec::new());
+        let tell = &mut |path: &Path, why: &str| told.push(format!("{}: {why}", path.display()));
+        which.look_up(&keys, tell, &mut |_, hits| {
+            let of_files = hits.chunk_by(|left, right| left.file == right.file);
+            let groups = of_files.map(|hits| (hits[0].file, hits.iter().map(|hit| hit.row_group)));
+            found.push(groups.map(|(file, groups)| (file, groups.collect())).collect());
+            Ok(())
+        })?;
+        Ok::<_, anyhow::Error>((found, told))
+    })?;
+    found.map_err(of_job)
 }
 
 fn answer(edited: Edited) -> Answer {

@@ -1,5 +1,6 @@
 """Filters for Parquet files that have none, as other systems write and read them."""
 
+import contextlib
 import datetime
 import decimal
 import os
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import umbel
-from umbel.parquet import add_filters, remove_filters
+from umbel.parquet import add_filters, may_hold, remove_filters
 
 PROGRAM = os.environ.get("UMBEL", "umbel")
 ROWS = 3000
@@ -66,10 +67,10 @@ def groups_by_duckdb(path, column, keys):
 def groups_by_umbel(path, column, keys):
     lines = "".join(f"{key}\n" for key in keys)
     run = subprocess.run(
-        [PROGRAM, "parquet", "--quiet", "--column", column, path, "-"], input=lines, capture_output=True, text=True, check=False
+        [PROGRAM, "parquet", "which", "--quiet", "--column", column, path], input=lines, capture_output=True, text=True, check=False
     )
     assert run.returncode in (0, 1), run.stderr
-    answers = [line.split("\t")[1] for line in run.stdout.splitlines()]
+    answers = [line.split("\t")[-1] for line in run.stdout.splitlines()]
     return [[] if groups == "-" else [int(group) for group in groups.split(",")] for groups in answers]
 
 
@@ -218,6 +219,31 @@ def test_filters_of_pyarrow_stay_and_are_removed(tmp_path):
     assert report.removed == {"i64": 3} and report.unreachable_bytes > 0
     assert groups_by_duckdb(path, "i64", [5]) == [[0, 1, 2]] or groups_by_duckdb(path, "i64", [5]) == [[]]
     assert pq.read_table(path).equals(table())
+
+
+def test_keys_are_looked_up_in_many_files(tmp_path):
+    """As on the command line, whatever type the keys have in Python."""
+    files = [tmp_path / f"{i}.parquet" for i in range(3)]
+    for i, path in enumerate(files[:2]):
+        data = table(nulls=False, seed=i)
+        pq.write_table(data, path, row_group_size=1000, use_dictionary=False)
+        add_filters(path, FLAT, fpp=1e-6)
+    pq.write_table(table(10).select(["i64"]), files[2])
+    for column in FLAT:
+        values = data[column].to_pylist()[::301]
+        with pytest.warns(UserWarning, match="2.parquet: there is no column") if column != "i64" else contextlib.nullcontext():
+            found = may_hold(files, column, values)
+        # The third file has no filters.
+        for row, groups in zip(range(0, ROWS, 301), found, strict=True):
+            assert row // 1000 in groups[str(files[1])], (column, row)
+            assert (groups.get(str(files[2])) == (0,)) == (column == "i64")
+    # Two files have the row groups 0 to 2, and 10 values of a chance below 1e-6 each.
+    assert sum(len(groups.get(str(files[1]), ())) for groups in may_hold(files[:2], "text", [f"none-{i}" for i in range(10)])) == 0
+    with pytest.warns(UserWarning, match='0.parquet: "abc" is not a value of type INT64') as told:
+        assert may_hold(files[0], "i64", ["abc", "abcd"]) == [{}, {}]
+    assert len(told) == 1
+    with pytest.raises(FileNotFoundError, match="none"):
+        may_hold([*files, tmp_path / "none"], "i64", [1])
 
 
 def test_errors(tmp_path):

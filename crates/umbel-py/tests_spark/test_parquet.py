@@ -47,11 +47,11 @@ class Reader:
 
 def groups_by_umbel(path, column, keys):
     run = subprocess.run(
-        [PROGRAM, "parquet", "--quiet", "--column", column, path, "-"],
+        [PROGRAM, "parquet", "which", "--quiet", "--column", column, path],
         input="".join(f"{key}\n" for key in keys), capture_output=True, text=True, check=False,
     )
     assert run.returncode in (0, 1), run.stderr
-    answers = [line.split("\t")[1] for line in run.stdout.splitlines()]
+    answers = [line.split("\t")[-1] for line in run.stdout.splitlines()]
     return [[] if groups == "-" else [int(group) for group in groups.split(",")] for groups in answers]
 
 

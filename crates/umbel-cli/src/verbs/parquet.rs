@@ -1,54 +1,54 @@
-//! `umbel parquet`: the Bloom filters in a Parquet file, and which row groups may hold a key. Changes to files are in
+//! `umbel parquet`: the Bloom filters in Parquet files, and which row groups may hold a key. Changes to files are in
 //! `parquet_edit`.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
+use umbel::Scheme;
 use umbel_foreign::parquet::Parquet;
-use umbel_foreign::{ForeignFilter, Receipt};
-use umbel_numbers::{Count, Size};
-use umbel_parquet::look_up::{LookUps, Values};
+use umbel_foreign::{Foreign, ForeignFilter, Receipt};
+use umbel_numbers::{Count, Size, counted};
 use umbel_parquet::report::{Chunk, ParquetFile, TITLES};
-use umbel_sets::{Error, ErrorBound, KeyBatch, Options, Report, Resources, room_left};
+use umbel_parquet::which::{Hit, RowGroup, Searched, Which};
+use umbel_sets::{
+    Error, ErrorBound, Filter, ForeignLines, KeyBatch, Options, Report, Resources, room_left,
+};
 
 use crate::Outcome;
-use crate::args::ParquetArgs;
-use crate::lines::{self, Rows};
+use crate::args::{
+    OutputArgs, ParquetArgs, ParquetExtractArgs, ParquetListArgs, ParquetVerb, ParquetWhichArgs,
+    Voice, Work,
+};
 use crate::output::{check_target, refuse_in_place_of, write_lines, write_text};
 use crate::report::{Run, say};
+use crate::standard::is_standard;
+use crate::target::Sort;
 use crate::verbs::parquet_edit;
+use crate::{filters, lines};
 
 /// Bytes of text that are put together.
 const TOGETHER: usize = 64 << 10;
 
 pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
-    let options = lines::options(&args.work)?;
-    if !args.add.is_empty() || !args.remove.is_empty() || args.remove_all {
-        return parquet_edit::edit(args, &options.resources);
-    }
-    refuse_in_place_of(args.output.file(), &[Some(&args.file)])?;
-    check_target(args.output.file(), args.work.writes(), args.output.replace.force)?;
-    let file = open(&args.file, &options.resources)?;
-    let asks = !args.keys.is_empty();
-    let column = match &args.column {
-        None if !asks => None,
-        name => Some(column(&file, name.as_deref())?),
-    };
-    if asks && !args.work.explain {
-        ask(&file, column.expect("was settled"), args, &options)
-    } else {
-        list(&file, column, args, &options)
+    match &args.verb {
+        ParquetVerb::List(ParquetListArgs { files, column, output, work }) => {
+            list(files, column.as_deref(), output, work)
+        }
+        ParquetVerb::Which(args) => which(args),
+        ParquetVerb::Add(args) => parquet_edit::add(args),
+        ParquetVerb::Remove(args) => parquet_edit::remove(args),
+        ParquetVerb::Clear(args) => parquet_edit::clear(args),
+        ParquetVerb::Extract(args) => extract(args),
     }
 }
 
 /// The number of a column.
-fn column(file: &ParquetFile<File>, name: Option<&str>) -> Result<usize> {
-    file.column(name).map_err(|error| {
+fn column(file: &ParquetFile<File>, name: &str) -> Result<usize> {
+    file.column(Some(name)).map_err(|error| {
         let paths = file.columns().map(|(_, path)| path);
-        let near = name.and_then(|name| umbel_numbers::nearest(name, paths));
-        match near.filter(|near| Some(&**near) != name) {
+        match umbel_numbers::nearest(name, paths).filter(|near| near != name) {
             Some(near) => anyhow!("{error}; did you mean {near:?}?"),
             None => error,
         }
@@ -62,18 +62,45 @@ fn open(path: &Path, resources: &Resources) -> Result<ParquetFile<File>> {
     ParquetFile::open(name, file, meta.len(), |bytes| Ok(room_left(bytes, resources).map(drop)?))
 }
 
-/// Lists the filters.
+/// Lists the filters of files, or of a column in them.
 fn list(
+    files: &[PathBuf],
+    name: Option<&str>,
+    output: &OutputArgs,
+    work: &Work,
+) -> Result<Outcome> {
+    let options = lines::options(work)?;
+    check_output(output, files, work)?;
+    let mut outcome = Outcome::Nothing;
+    write_text(output.file(), |put| {
+        for path in files {
+            let file = open(path, &options.resources)?;
+            let number = name.map(|name| column(&file, name)).transpose()?;
+            if file.chunks(number).any(|chunk| chunk.has_filter()) {
+                outcome = Outcome::Done;
+                list_file(&file, number, work.voice, &options, put)?;
+            } else {
+                say(&format!("umbel parquet: {}: {}", file.name(), file.no_filters()));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(outcome)
+}
+
+/// Refuses to write text where a Parquet file is read from.
+fn check_output(output: &OutputArgs, files: &[PathBuf], work: &Work) -> Result<()> {
+    refuse_in_place_of(output.file(), &files.iter().map(Some).collect::<Vec<_>>())?;
+    check_target(output.file(), work.writes(), output.replace.force)
+}
+
+fn list_file(
     file: &ParquetFile<File>,
     column: Option<usize>,
-    args: &ParquetArgs,
+    voice: Voice,
     options: &Options,
-) -> Result<Outcome> {
-    let voice = args.work.voice;
-    if !file.chunks(column).any(|chunk| chunk.has_filter()) {
-        say(&format!("umbel parquet: {}: {}", file.name(), file.no_filters()));
-        return Ok(Outcome::Nothing);
-    }
+    put: &mut dyn FnMut(&str) -> Result<()>,
+) -> Result<()> {
     let each = |see: &mut dyn FnMut(&Chunk<'_, File>, Receipt) -> Result<()>| {
         for chunk in file.chunks(column) {
             let admit = |bytes| Ok(room_left(file.memory() + bytes, &options.resources).map(drop)?);
@@ -83,35 +110,32 @@ fn list(
         }
         Ok(())
     };
-    write_text(args.output.file(), |put| {
-        if voice.json {
-            return each(&mut |chunk, receipt| put(&format!("{}\n", chunk.document(&receipt))));
+    if voice.json {
+        return each(&mut |chunk, receipt| put(&format!("{}\n", chunk.document(&receipt))));
+    }
+    // Filters are read twice, because there may be a million: first for the widths of the columns.
+    let cells = |chunk: &Chunk<'_, File>, receipt| chunk.cells(&receipt).map(shortened);
+    let titles = TITLES.map(|(title, _)| title.to_owned());
+    let (mut filters, mut bytes, mut widths) = (0, 0, titles.each_ref().map(String::len));
+    each(&mut |chunk, receipt| {
+        filters += 1;
+        bytes += receipt.bytes;
+        for (width, cell) in widths.iter_mut().zip(cells(chunk, receipt)) {
+            *width = cell.chars().count().max(*width);
         }
-        // Filters are read twice, because there may be a million: first for the widths of the columns.
-        let cells = |chunk: &Chunk<'_, File>, receipt| chunk.cells(&receipt).map(shortened);
-        let titles = TITLES.map(|(title, _)| title.to_owned());
-        let (mut filters, mut bytes, mut widths) = (0, 0, titles.each_ref().map(String::len));
-        each(&mut |chunk, receipt| {
-            filters += 1;
-            bytes += receipt.bytes;
-            for (width, cell) in widths.iter_mut().zip(cells(chunk, receipt)) {
-                *width = cell.chars().count().max(*width);
-            }
-            Ok(())
-        })?;
-        put(&format!("{}\n{}", file.heading(filters, bytes), line(&titles, &widths)))?;
-        let mut text = String::new();
-        each(&mut |chunk, receipt| {
-            text += &line(&cells(chunk, receipt), &widths);
-            if text.len() >= TOGETHER {
-                put(&text)?;
-                text.clear();
-            }
-            Ok(())
-        })?;
-        put(&text)
+        Ok(())
     })?;
-    Ok(Outcome::Done)
+    put(&format!("{}\n{}", file.heading(filters, bytes), line(&titles, &widths)))?;
+    let mut text = String::new();
+    each(&mut |chunk, receipt| {
+        text += &line(&cells(chunk, receipt), &widths);
+        if text.len() >= TOGETHER {
+            put(&text)?;
+            text.clear();
+        }
+        Ok(())
+    })?;
+    put(&text)
 }
 
 /// At most as many characters as a table shows: a name may have any number, and stands in a line for each row group.
@@ -135,209 +159,223 @@ fn line(cells: &[String; TITLES.len()], widths: &[usize; TITLES.len()]) -> Strin
     text + "\n"
 }
 
-/// Prints the row groups that may hold each key.
-fn ask(
-    file: &ParquetFile<File>,
-    column: usize,
-    args: &ParquetArgs,
-    options: &Options,
-) -> Result<Outcome> {
-    let sources = lines::open(&args.keys, &args.work, Rows::OfOne, options)?;
-    let voice = args.work.voice;
-    let mut groups = Groups::open(file, column, options)?;
-    let room = groups.room;
-    let rate = groups.rate;
+/// Prints the files and row groups that may hold each key.
+fn which(args: &ParquetWhichArgs) -> Result<Outcome> {
+    let options = lines::options(&args.work)?;
+    let files = lines::named(&args.files, &args.work)?;
+    if args.work.explain {
+        return list(&files, Some(&args.column), &args.output, &args.work);
+    }
+    check_output(&args.output, &files, &args.work)?;
+    let keys_are_typed =
+        args.keys_from.is_empty() || args.keys_from.iter().any(|path| is_standard(path));
+    if keys_are_typed && args.work.files_from.as_deref().is_some_and(is_standard) {
+        bail!(
+            "-: standard input can be read only once, and --files-from reads the list from it; name a file of keys with --keys-from"
+        );
+    }
+    let mut which = Which::new(files, &args.column, &options.resources)?;
+    let sources = lines::open_alone(&args.keys_from, &args.work, &options)?;
+    let (voice, end, room) = (args.work.voice, options.form.records.end(), which.room());
     let run = Run::start("parquet", voice, &options.resources.progress);
-    let mut total = Report::default();
-    let mut written = 0;
+    let (mut total, mut found, mut written) = (Report::default(), 0, 0);
     write_lines(args.output.file(), |out| {
+        let mut answer = |kept: &mut Kept| {
+            let mut text = Vec::new();
+            let names: Vec<_> = which.files.iter().map(|file| file.path.clone()).collect();
+            let mut put = |text: &mut Vec<u8>| -> Result<()> {
+                written += text.len() as u64;
+                out.write_all(text).map_err(Error::Output)?;
+                text.clear();
+                Ok(())
+            };
+            let tell = &mut |path: &Path, why: &str| {
+                say(&format!("umbel: warning: {}: {why}", path.display()));
+            };
+            which.look_up(&kept.keys(), tell, &mut |key, hits| {
+                found += u64::from(!hits.is_empty());
+                for of_file in hits.chunk_by(|left, right| left.file == right.file) {
+                    let name = &names[of_file[0].file as usize];
+                    answer_line(&mut text, key, Some((name, of_file)), voice.json, end);
+                }
+                if hits.is_empty() {
+                    answer_line(&mut text, key, None, voice.json, end);
+                }
+                if text.len() >= TOGETHER { put(&mut text) } else { Ok(()) }
+            })?;
+            kept.clear();
+            put(&mut text)
+        };
+        let mut kept = Kept::default();
         for source in sources {
             let mut see = |keys: &KeyBatch<'_>| {
-                groups.answer(keys, voice.json, options.form.records.end(), &mut |text| {
-                    written += text.len() as u64;
-                    out.write_all(text).and_then(|()| out.flush()).map_err(Error::Output)
-                })
+                for key in keys.iter() {
+                    if kept.bytes() + key.len() as u64 + EACH > room {
+                        // That nobody reads the output is told from other errors.
+                        answer(&mut kept).map_err(|error| {
+                            error.downcast().unwrap_or_else(|error| Error::Work(error.into()))
+                        })?;
+                    }
+                    kept.push(key);
+                }
+                Ok(())
             };
-            total.add(source.read(options, Ok(room), |lines| {
-                Ok(umbel_sets::keys(lines, room, options, &mut see)?)
+            total.add(source.read(&options, Ok(room), |lines| {
+                Ok(umbel_sets::keys(lines, room, &options, &mut see)?)
             })?);
         }
-        Ok(())
+        answer(&mut kept)
     })?;
     run.check_keyed(&total)?;
-    total.found = groups.found;
+    total.found = found;
     total.bytes_written = written;
     // With this chance, an absent key seems to be in one of the groups; no present key is missed.
-    total.error = Some(ErrorBound { extra: rate, missing: 0.0 });
-    if voice.json && !voice.quiet || run.tells() {
-        say(&groups.summary(voice.json));
+    total.error = Some(ErrorBound { extra: which.rate(), missing: 0.0 });
+    if voice.json && !voice.quiet {
+        which.files.iter().for_each(|file| say(&summary_json(file, &args.column).to_string()));
+    } else if run.tells() {
+        say(&summary(&which, &args.column));
     }
     run.finish(&total, "found", None);
-    Ok(if total.found > 0 { Outcome::Done } else { Outcome::Nothing })
+    Ok(if found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-/// A column of every row group, and what was found in it.
-struct Groups<'a> {
-    groups: Vec<Group<'a>>,
-    values: Values,
-    /// Bytes of memory for a line.
-    room: u64,
-    /// The chance that a key which is nowhere may be in some group.
-    rate: f64,
-    /// Keys that may be in some group.
-    found: u64,
+/// Bytes of memory for a key besides its own.
+const EACH: u64 = 64;
+
+/// Keys that are looked up together.
+#[derive(Default)]
+struct Kept {
+    text: Vec<u8>,
+    ends: Vec<usize>,
 }
 
-struct Group<'a> {
-    chunk: Chunk<'a, File>,
-    filter: Filter,
-    /// Whether it may hold any key so far.
-    to_read: bool,
-}
-
-enum Filter {
-    /// Of a group that has none, and may hold any key.
-    None,
-    /// In memory.
-    Held(Parquet<Vec<u8>>),
-    /// Read again for each batch of keys, because memory is full.
-    Left,
-}
-
-impl<'a> Groups<'a> {
-    /// Reads as many filters as the memory cap allows, with room for the largest of the others.
-    fn open(file: &'a ParquetFile<File>, column: usize, options: &Options) -> Result<Self> {
-        // Half of the memory is for lines and one filter that is not kept.
-        let mut taken = file.memory();
-        let held = taken + room_left(taken, &options.resources)? / 2;
-        let mut left = 0;
-        let mut spared = 1.0;
-        let mut groups = Vec::new();
-        for chunk in file.chunks(Some(column)) {
-            let mut bytes = 0;
-            let admit = |size: u64| {
-                bytes = size;
-                Ok(room_left(taken + size, &options.resources).map(drop)?)
-            };
-            let filter = match chunk.filter(admit)? {
-                None => Filter::None,
-                Some(filter) => {
-                    spared *= 1.0 - filter.receipt().fpp;
-                    if taken + bytes <= held {
-                        taken += bytes;
-                        Filter::Held(filter)
-                    } else {
-                        left = bytes.max(left);
-                        Filter::Left
-                    }
-                }
-            };
-            if let Filter::None = filter {
-                spared = 0.0;
-            }
-            groups.push(Group { chunk, filter, to_read: false });
-        }
-        let room = room_left(taken + left, &options.resources)?;
-        let values = groups.first().context("the file has no row group")?.chunk.values();
-        Ok(Self { groups, values, room, rate: 1.0 - spared, found: 0 })
+impl Kept {
+    fn push(&mut self, key: &[u8]) {
+        self.text.extend(key);
+        self.ends.push(self.text.len());
     }
 
-    /// Puts the answer for each key, as lines, some of them together.
-    fn answer(
-        &mut self,
-        keys: &KeyBatch<'_>,
-        json: bool,
-        separator: u8,
-        put: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let mut look_ups = LookUps::default();
-        for (i, key) in keys.iter().enumerate() {
-            look_ups.push(&self.values, key).map_err(|error| keys.refuse(i, error))?;
-        }
-        // A bit for each key and group, since there may be a thousand keys, which may pass in any number of groups.
-        let words = self.groups.len().div_ceil(64);
-        let mut found = vec![0u64; words * look_ups.len()];
-        for (group, Group { chunk, filter, to_read }) in self.groups.iter_mut().enumerate() {
-            let mut set = |key: usize| {
-                found[key * words + group / 64] |= 1 << (group % 64);
-                *to_read = true;
-            };
-            match filter {
-                Filter::None => (0..look_ups.len()).for_each(&mut set),
-                Filter::Held(filter) => look_ups.passing(filter).for_each(&mut set),
-                Filter::Left => {
-                    let filter =
-                        chunk.filter(|_| Ok(())).map_err(|error| Error::Work(error.into()))?;
-                    look_ups.passing(&filter.expect("it has one")).for_each(&mut set);
-                }
-            }
-        }
-        let mut text = Vec::new();
-        for (key, found) in keys.iter().zip(found.chunks(words)) {
-            if text.len() >= TOGETHER {
-                put(&text)?;
-                text.clear();
-            }
-            let passed = |group: &usize| found[group / 64] >> (group % 64) & 1 == 1;
-            let groups: Vec<_> = (0..self.groups.len()).filter(passed).collect();
-            self.found += u64::from(!groups.is_empty());
-            if json {
-                let mut object = json!({ "type": "parquet_key", "row_groups": groups });
-                match std::str::from_utf8(key) {
-                    Ok(key) => object["key"] = json!(key),
-                    Err(_) => object["key_bytes"] = json!(key),
-                }
-                text.extend(object.to_string().into_bytes());
-                text.push(b'\n');
-                continue;
-            }
-            text.extend(key);
-            text.push(b'\t');
-            let groups: Vec<_> = groups.iter().map(usize::to_string).collect();
-            let groups = if groups.is_empty() { "-".to_owned() } else { groups.join(",") };
-            text.extend(groups.into_bytes());
-            text.push(separator);
-        }
-        put(&text)
+    fn bytes(&self) -> u64 {
+        self.text.len() as u64 + EACH * self.ends.len() as u64
     }
 
-    /// What a reader would read for all of the keys together.
-    fn summary(&self, json: bool) -> String {
-        let numbers = |which: fn(&Group<'_>) -> bool| -> Vec<usize> {
-            let chosen = self.groups.iter().filter(|group| which(group));
-            chosen.map(|group| group.chunk.row_group).collect()
-        };
-        let read = numbers(|group| group.to_read);
-        let unfiltered = numbers(|group| matches!(group.filter, Filter::None));
-        let bytes: u64 = self.groups.iter().map(|group| group.chunk.bytes()).sum();
-        let to_read = self.groups.iter().filter(|group| group.to_read);
-        let to_read: u64 = to_read.map(|group| group.chunk.bytes()).sum();
-        let column = self.groups[0].chunk.column();
-        if json {
-            let object: Value = json!({
-                "type": "parquet_row_groups",
-                "column": column,
-                "row_groups": self.groups.len(),
-                "to_read": read,
-                "unfiltered": unfiltered,
-                "column_bytes": bytes,
-                "column_bytes_to_read": to_read,
-            });
-            return object.to_string();
-        }
-        let mut text = format!(
-            "umbel parquet: {} of {} row groups may hold one of the keys: {} of the {} of column {column} to read",
-            Count(read.len() as u64),
-            Count(self.groups.len() as u64),
-            Size(to_read),
-            Size(bytes)
-        );
-        if !unfiltered.is_empty() {
-            text += &format!(
-                "; {} without a filter must always be read",
-                Count(unfiltered.len() as u64)
-            );
-        }
-        text
+    fn keys(&self) -> Vec<&[u8]> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end]).collect()
     }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+}
+
+/// Adds the line of a key: the row groups of a file that may hold it, or that there are none.
+fn answer_line(
+    text: &mut Vec<u8>,
+    key: &[u8],
+    found: Option<(&PathBuf, &[Hit])>,
+    json: bool,
+    end: u8,
+) {
+    let groups = found.map_or(&[][..], |(_, hits)| hits).iter().map(|hit| hit.row_group);
+    if json {
+        let groups: Vec<_> = groups.collect();
+        let mut object = json!({ "type": "parquet_key", "row_groups": groups });
+        if let Some((path, _)) = found {
+            object["file"] = json!(path.display().to_string());
+        }
+        match std::str::from_utf8(key) {
+            Ok(key) => object["key"] = json!(key),
+            Err(_) => object["key_bytes"] = json!(key),
+        }
+        text.extend(object.to_string().into_bytes());
+        text.push(b'\n');
+        return;
+    }
+    text.extend(key);
+    text.push(b'\t');
+    match found {
+        Some((path, _)) => {
+            text.extend(path.as_os_str().as_encoded_bytes());
+            let groups: Vec<_> = groups.map(|group| group.to_string()).collect();
+            text.extend(format!("\t{}", groups.join(",")).into_bytes());
+        }
+        None => text.push(b'-'),
+    }
+    text.push(end);
+}
+
+/// What a reader would read of a file for all of the keys together.
+fn summary_json(file: &Searched, column: &str) -> Value {
+    let numbers = |which: fn(&RowGroup) -> bool| -> Vec<usize> {
+        let groups = file.row_groups.iter().enumerate();
+        groups.filter(|(_, group)| which(group)).map(|(number, _)| number).collect()
+    };
+    let bytes = |which: fn(&RowGroup) -> bool| -> u64 {
+        file.row_groups.iter().filter(|group| which(group)).map(|group| group.bytes).sum()
+    };
+    json!({
+        "type": "parquet_row_groups",
+        "file": file.path.display().to_string(),
+        "column": column,
+        "row_groups": file.row_groups.len(),
+        "to_read": numbers(|group| group.is_to_read),
+        "unfiltered": numbers(|group| group.is_unfiltered),
+        "column_bytes": bytes(|_| true),
+        "column_bytes_to_read": bytes(|group| group.is_to_read),
+    })
+}
+
+/// What a reader would read of all files for all of the keys together.
+fn summary(which: &Which<'_>, column: &str) -> String {
+    let groups = || which.files.iter().flat_map(|file| &file.row_groups);
+    let to_read = || groups().filter(|group| group.is_to_read);
+    let bytes =
+        |groups: &mut dyn Iterator<Item = &RowGroup>| Size(groups.map(|group| group.bytes).sum());
+    let mut text = format!(
+        "umbel parquet: {} of {} in {} may hold one of the keys: {} of the {} of column {column} to read",
+        Count(to_read().count() as u64),
+        counted(groups().count() as u64, "row group"),
+        counted(which.files.len() as u64, "file"),
+        bytes(&mut to_read()),
+        bytes(&mut groups())
+    );
+    let unfiltered = groups().filter(|group| group.is_unfiltered).count();
+    if unfiltered > 0 {
+        text += &format!("; {} without a filter must always be read", Count(unfiltered as u64));
+    }
+    text
+}
+
+/// Writes the union of the filters of a column.
+fn extract(args: &ParquetExtractArgs) -> Result<Outcome> {
+    let options = lines::options(&args.work)?;
+    let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.replace.force)?;
+    let run = Run::start("parquet extract", args.work.voice, &options.resources.progress);
+    let mut merged: Option<Parquet> = None;
+    let mut report = Report::default();
+    for path in &args.files {
+        let file = open(path, &options.resources)?;
+        for chunk in file.chunks(Some(column(&file, &args.column)?)) {
+            let admit =
+                |bytes| Ok(room_left(file.memory() + 2 * bytes, &options.resources).map(drop)?);
+            let place = || format!("{}: row group {}", file.name(), chunk.row_group);
+            let filter = chunk.filter(admit)?.with_context(|| {
+                format!("{}: has no filter, and the merged one would miss its keys", place())
+            })?;
+            report.bytes_read += ForeignFilter::bytes(&filter);
+            match &mut merged {
+                None => merged = Some(filter.to_owned()?),
+                Some(merged) => merged.union(&filter).with_context(place)?,
+            }
+        }
+    }
+    report.passes = args.files.len() as u32;
+    let merged = merged.context("there are no row groups, and so no filters")?;
+    let merged = Filter::<Scheme>::Foreign(ForeignLines::new(Foreign::Parquet(merged), None)?);
+    report.bytes_written = filters::write(&merged, &args.output, existing, None)?;
+    run.finish(&report, "", Some(&merged.receipt()));
+    Ok(Outcome::Done)
 }

@@ -1,43 +1,54 @@
-//! `umbel parquet --add` and `--remove`: adds filters to a Parquet file, or removes them.
+//! `umbel parquet add`, `remove` and `clear`: adds filters to a Parquet file, or removes them.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use umbel_numbers::{Count, Rate, Size, counted};
 use umbel_parquet::look_up::Values;
 use umbel_parquet::{Added, Edit, Edited, Plan, Reason, Removal};
-use umbel_sets::Resources;
 
 use crate::Outcome;
-use crate::args::ParquetArgs;
+use crate::args::{OutputArgs, ParquetAddArgs, ParquetClearArgs, ParquetRemoveArgs, Work};
+use crate::lines;
 use crate::output::{print, stdout};
 use crate::report::{Run, say};
 use crate::target::{self, Sort};
 
-/// The rate of filters if no other is named.
-const FPP: f64 = 0.01;
-
 /// Bytes of freed memory to keep at most.
 const MOST_KEPT: u64 = 64 << 20;
 
-pub(crate) fn edit(args: &ParquetArgs, resources: &Resources) -> Result<Outcome> {
-    let fpp = args.fpp.map_or(FPP, |fpp| fpp.0);
+pub(crate) fn add(args: &ParquetAddArgs) -> Result<Outcome> {
     let edit = Edit {
-        add: args.add.clone(),
-        remove: if args.remove_all { Removal::All } else { Removal::Of(args.remove.clone()) },
-        fpp,
+        add: args.columns.clone(),
+        remove: Removal::Of(if args.again { args.columns.clone() } else { Vec::new() }),
+        fpp: args.fpp.0,
         always: args.always,
     };
+    change(&args.file, &edit, &args.output, &args.work)
+}
+
+pub(crate) fn remove(args: &ParquetRemoveArgs) -> Result<Outcome> {
+    change(&args.file, &removing(Removal::Of(args.columns.clone())), &args.output, &args.work)
+}
+
+pub(crate) fn clear(args: &ParquetClearArgs) -> Result<Outcome> {
+    change(&args.file, &removing(Removal::All), &args.output, &args.work)
+}
+
+fn removing(remove: Removal) -> Edit {
+    Edit { add: Vec::new(), remove, fpp: 1.0, always: false }
+}
+
+fn change(file: &Path, edit: &Edit, output: &OutputArgs, work: &Work) -> Result<Outcome> {
+    let resources = &lines::options(work)?.resources;
     // Write in place, to another file, or to standard output.
-    let to = match &args.output.output {
-        None => Some(&*args.file),
-        Some(_) => args.output.file(),
-    };
-    let plan = Plan::new(&args.file, &edit, resources)?;
-    let voice = args.work.voice;
-    if args.work.explain {
+    let to = if output.output.is_none() { Some(file) } else { output.file() };
+    let plan = Plan::new(file, edit, resources)?;
+    let voice = work.voice;
+    if work.explain {
         print(explained(&plan, voice.json))?;
         return Ok(Outcome::Done);
     }
@@ -46,7 +57,7 @@ pub(crate) fn edit(args: &ParquetArgs, resources: &Resources) -> Result<Outcome>
     let run = Run::start("parquet", voice, &resources.progress);
     let edited = match to {
         Some(path) => {
-            let existing = target::check(path, Sort::Parquet, args.output.replace.force)?;
+            let existing = target::check(path, Sort::Parquet, output.replace.force)?;
             plan.write_to(path, existing, resources)?
         }
         None if io::stdout().is_terminal() => {
@@ -63,7 +74,7 @@ pub(crate) fn edit(args: &ParquetArgs, resources: &Resources) -> Result<Outcome>
         }
         say(&summary_json(&plan, &edited, seconds).to_string());
     } else if !voice.quiet {
-        tell(&edited, fpp, tells);
+        tell(&edited, edit.fpp, tells);
         if edited.bytes_written == 0 {
             say(&format!("umbel: {}: nothing to change, so nothing was written", plan.name));
         } else if tells {
@@ -110,8 +121,8 @@ fn tell(edited: &Edited, fpp: f64, all: bool) {
         }
         for (reason, groups) in column.by_reason() {
             let remedy = match reason {
-                Reason::Present => "; --remove it too to make it anew",
-                Reason::Empty => "",
+                Reason::Present => "; --again makes it anew",
+                Reason::Empty | Reason::ReadAsFloat => "",
                 _ => "; --always adds one",
             };
             say(&format!(

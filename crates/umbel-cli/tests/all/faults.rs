@@ -128,7 +128,7 @@ fn a_run_killed_at_any_moment_leaves_the_old_file_or_the_new_one() {
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/parquet/events.parquet");
     for (job, old, attempts) in [
         ("add -q store/f fresh", folder.read("seen"), long(200, 20)),
-        ("parquet -q store/f --add url --add user_id", fs::read(events).unwrap(), 20),
+        ("parquet add -q url user_id store/f", fs::read(events).unwrap(), 20),
     ] {
         let run = || {
             folder.write("store/f", &old);

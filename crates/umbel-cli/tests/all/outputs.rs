@@ -26,8 +26,12 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ("audit", "filter --universe ipv4 -o OUT", "text"),
     ("plan", "--keys 1e6 --fpp 1% -o OUT", "text"),
     ("demo", "-o OUT", "text"),
-    ("parquet", "events -o OUT", "text"),
-    ("parquet", "events -q --remove-all -o OUT", "events"),
+    ("parquet list", "events -o OUT", "text"),
+    ("parquet which", "events -c id --keys-from text -q -o OUT", "text"),
+    ("parquet add", "--again id events -q -o OUT", "events"),
+    ("parquet remove", "id name events -q -o OUT", "events"),
+    ("parquet clear", "events -q -o OUT", "events"),
+    ("parquet extract", "id events -q -o OUT", "filter"),
     ("index", "-q text -o OUT", "index"),
     ("build", "-q text -o OUT", "filter"),
     ("merge", "-q filter new -o OUT", "filter"),
@@ -83,7 +87,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// The verbs, and what `key` does, as the help lists them.
+/// The verbs, and what `key` and `parquet` do, as the help lists them.
 fn all(folder: &Folder) -> Vec<String> {
     let listed = |help: String, begin: &str| -> Vec<String> {
         let lines = help.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
@@ -95,9 +99,11 @@ fn all(folder: &Folder) -> Vec<String> {
     // Another name of dedup.
     verbs.retain(|verb| verb != "union");
     assert!(verbs.len() > 20, "{verbs:?}");
-    let help = folder.umbel("help key").run().text();
-    let steps = help.split("\n\n").find(|part| part.starts_with("What:")).unwrap();
-    verbs.extend(listed(steps.to_owned(), "key "));
+    for noun in ["key", "parquet"] {
+        let help = folder.umbel(&format!("help {noun}")).run().text();
+        let steps = help.split("\n\n").find(|part| part.starts_with("What:")).unwrap();
+        verbs.extend(listed(steps.to_owned(), &format!("{noun} ")));
+    }
     verbs
 }
 

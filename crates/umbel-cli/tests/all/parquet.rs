@@ -15,10 +15,14 @@ fn objects(text: &str) -> Vec<Value> {
 
 /// The row groups of each key, as told.
 fn answers(folder: &Folder, column: &str, keys: &[&str]) -> Vec<String> {
-    let run =
-        folder.umbel("parquet groups.parquet - --quiet -c").arg(column).stdin(lines(keys)).run();
+    let run = folder
+        .umbel("parquet which groups.parquet --quiet -c")
+        .arg(column)
+        .stdin(lines(keys))
+        .run();
     let text = String::from_utf8(run.stdout).unwrap();
     assert_eq!(run.stderr, "");
+    let text = text.replace("groups.parquet\t", "");
     let answers: Vec<_> = text.lines().map(|line| line.split_once('\t').unwrap()).collect();
     assert_eq!(answers.iter().map(|(key, _)| *key).collect::<Vec<_>>(), keys);
     let found = answers.iter().any(|(_, groups)| *groups != "-");
@@ -68,10 +72,10 @@ fn a_long_name_of_a_column_is_cut_in_the_table() {
     for length in [100, 101, 70_000] {
         let name = "ä".repeat(length);
         write(&folder.path("file.parquet"), [&b"PAR1"[..], &small()].concat(), &name, &[Some(4)]);
-        let text = folder.umbel("parquet file.parquet").run().text();
+        let text = folder.umbel("parquet list file.parquet").run().text();
         let shown = if length > 100 { "ä".repeat(99) + "…" } else { name.clone() };
         assert!(text.contains(&format!("  {shown}  INT64 ")), "{text}");
-        let json = folder.umbel("parquet file.parquet --json").run().text();
+        let json = folder.umbel("parquet list file.parquet --json").run().text();
         assert_eq!(objects(&json)[0]["column"], name);
     }
 }
@@ -84,7 +88,7 @@ fn filters_that_share_bytes_are_refused() {
     let list = |filters: &[usize]| {
         let filters: Vec<_> = filters.iter().copied().map(Some).collect();
         write(&folder.path("file.parquet"), body.clone(), "id", &filters);
-        folder.umbel("parquet file.parquet").run()
+        folder.umbel("parquet list file.parquet").run()
     };
     assert_eq!(list(&[4, 4 + 47]).text().lines().count(), 2 + 2);
     let twice = ["file.parquet: has two filters at byte 4", "copy it again"];
@@ -105,7 +109,8 @@ fn a_table_of_many_filters_takes_little_memory() {
     let places: Vec<_> = (0..FILTERS).map(|i| Some(4 + i * filter.len())).collect();
     write(&folder.path("file.parquet"), body, &"\u{1d11e}".repeat(100), &places);
     // The footer has 15 MB, and uses a multiple of it.
-    let umbel = folder.umbel_with_little_memory(160 << 10, "parquet file.parquet -m 256MiB -j 1");
+    let umbel =
+        folder.umbel_with_little_memory(160 << 10, "parquet list file.parquet -m 256MiB -j 1");
     assert_eq!(umbel.run().text().lines().count(), 2 + FILTERS);
 }
 
@@ -117,7 +122,8 @@ fn what_passes_takes_little_memory() {
     filters[0] = Some(4);
     write(&folder.path("file.parquet"), [&b"PAR1"[..], &small()].concat(), "id", &filters);
     let keys: String = (0..1100).map(|key| format!("{key}\n")).collect();
-    let run = folder.umbel("parquet file.parquet - --json -m 32MiB -j 1").stdin(keys).run();
+    let run =
+        folder.umbel("parquet which file.parquet -c id --json -m 32MiB -j 1").stdin(keys).run();
     let first = run.stdout.split(|byte| *byte == b'\n').next().unwrap();
     let found = &objects(std::str::from_utf8(first).unwrap())[0];
     assert_eq!(found["row_groups"].as_array().unwrap().len(), 7999);
@@ -130,29 +136,31 @@ fn filters_beyond_the_memory_cap_are_read_anew() {
     let folder = Folder::new();
     let rows = write_large(&folder.path("large.parquet"), 20);
     let said =
-        folder.umbel("parquet large.parquet --memory 1MiB").run().fails(&["a memory cap of"]);
+        folder.umbel("parquet list large.parquet --memory 1MiB").run().fails(&["a memory cap of"]);
     let least = least_memory(&said).replace(' ', "");
     let keys: Vec<_> =
         (0..20).map(|group| (group * rows + 17).to_string()).chain(["-1".into()]).collect();
-    let expected: Vec<_> = (0..20).map(|group| format!("{}\t{group}", group * rows + 17)).collect();
+    let expected: Vec<_> =
+        (0..20).map(|group| format!("{}\tlarge.parquet\t{group}", group * rows + 17)).collect();
     let expected = String::from_utf8(lines(expected)).unwrap() + "-1\t-\n";
     for memory in [&least, "1GiB"] {
         let options = format!("--threads 1 --memory {memory}");
-        let text = folder.umbel(&format!("parquet large.parquet {options} --json")).run().text();
+        let text =
+            folder.umbel(&format!("parquet list large.parquet {options} --json")).run().text();
         assert_eq!(
             objects(&text).iter().filter(|filter| filter["bytes"] == (512 << 10) + 17).count(),
             20,
             "{text}"
         );
         let run = folder
-            .umbel(&format!("parquet large.parquet - {options} --json"))
+            .umbel(&format!("parquet which large.parquet -c id {options} --json"))
             .stdin(lines(&keys))
             .run();
         let report = objects(&run.stderr).pop().unwrap();
         let peak = report["peak_memory"].as_u64().unwrap();
         assert!(memory == "1GiB" || peak < (16 + 32) << 20, "{report}");
         let run = folder
-            .umbel(&format!("parquet large.parquet - {options} -q"))
+            .umbel(&format!("parquet which large.parquet -c id {options} -q"))
             .stdin(lines(&keys))
             .run();
         assert_eq!(run.text(), expected, "{memory}");

@@ -119,13 +119,16 @@ const RUNS: &[(&str, &[&str])] = &[
     ("plan --table", &["rate"]),
     ("plan --sizes", &["size"]),
     ("demo", &["filter", "insert", "query"]),
-    ("parquet groups.parquet", &["parquet_filter"]),
-    ("parquet groups.parquet -c id ids", &["parquet_key", "parquet_row_groups", "report"]),
+    ("parquet list groups.parquet", &["parquet_filter"]),
     (
-        "parquet groups.parquet --remove id --add id --add name --always -o new.parquet",
+        "parquet which groups.parquet -c id --keys-from ids",
+        &["parquet_key", "parquet_row_groups", "report"],
+    ),
+    (
+        "parquet add --again id name groups.parquet --always -o new.parquet",
         &["parquet_added", "parquet_edit"],
     ),
-    ("parquet groups.parquet --add user.host --explain", &["parquet_plan"]),
+    ("parquet add user.host groups.parquet --explain", &["parquet_plan"]),
 ];
 
 #[cfg(unix)]

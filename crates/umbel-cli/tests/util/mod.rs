@@ -338,6 +338,7 @@ fn help_of(verb: &str) -> String {
     static HELPS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
     let steps: &[&str] = match verb {
         "key" => &["new", "id"],
+        "parquet" => &["list", "which", "add", "remove", "clear", "extract"],
         _ => &[],
     };
     let ask = |step: Option<&&str>| {

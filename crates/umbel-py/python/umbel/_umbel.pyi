@@ -45,6 +45,7 @@ __all__ = [
     "_find",
     "_index",
     "_job",
+    "_may_hold",
     "_parquet",
     "_plan",
     "_unpickled",
@@ -428,6 +429,12 @@ def _find(
     list[tuple[int, str]],
     list[tuple[_Path, str]],
 ]: ...
+def _may_hold(
+    files: Sequence[_Path],
+    column: str,
+    keys: Sequence[bytes],
+    memory: _Size | None = None,
+) -> tuple[list[list[tuple[int, list[int]]]], list[str]]: ...
 def _parquet(
     path: _Path,
     *,

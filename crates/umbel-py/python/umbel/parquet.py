@@ -1,17 +1,23 @@
-"""Bloom filters for Parquet files that have none."""
+"""Bloom filters in Parquet files: added to those that have none, and asked which row groups may hold a key."""
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import os
+import uuid
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import TypeAlias
 
-from ._umbel import _parquet
+from ._umbel import _may_hold, _parquet
 
-__all__ = ["Column", "Filter", "Report", "add_filters", "remove_filters"]
+__all__ = ["Column", "Filter", "Key", "Report", "add_filters", "may_hold", "remove_filters"]
 
 Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
+Key: TypeAlias = str | bytes | int | float | decimal.Decimal | datetime.date | datetime.time | uuid.UUID
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,8 @@ class Column:
     """What a column got: its filters, and for each reason the row groups without a new one.
 
     Reasons are `present` (it has one), `empty` (no values), `one_value` (minimum and maximum are the same), `dictionary`
-    (all values are in the dictionary) and `few_values` (few different ones, each many times).
+    (all values are in the dictionary), `few_values` (few different ones, each many times) and `read_as_float` (FLOAT16, or
+    decimals of more than 38 digits: DuckDB reads them as wider floats, and would miss them in a filter).
     """
 
     name: str
@@ -86,6 +93,41 @@ def remove_filters(path: Path, columns: str | Iterable[str] | None = None, *, ou
     """
     names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
     return _report(_parquet(path, add=[], remove=names, out=out))
+
+
+def may_hold(
+    files: Path | Iterable[Path], column: str, keys: Iterable[Key], *, memory: int | str = "1GiB"
+) -> list[dict[str, tuple[int, ...]]]:
+    """Returns for each key the files that may hold it, each with its row groups to read, by the filters of a column.
+
+    A row group without a filter may hold any key. A text is read by the type of the column, as on the command line: as a
+    number, a date, a time. What is no value of the column's type is in no row group, nor is any key in a file without the
+    column: a warning says so, once per file. Files are read one after the other, and their filters are not kept.
+
+    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile, umbel.parquet
+    >>> path = tempfile.mkdtemp() + "/events.parquet"
+    >>> pq.write_table(pa.table({"id": range(0, 100_000, 7)}), path, row_group_size=10_000, use_dictionary=False)
+    >>> report = umbel.parquet.add_filters(path, "id")
+    >>> umbel.parquet.may_hold(path, "id", [7, 98_000, 5]) == [{path: (0,)}, {path: (1,)}, {}]
+    True
+    """
+    paths = [files] if isinstance(files, str | bytes | PathLike) else list(files)
+    found, told = _may_hold(paths, column, [_text(key) for key in keys], memory)
+    for why in told:
+        warnings.warn(why, stacklevel=2)
+    names = [os.fsdecode(path) for path in paths]
+    return [{names[file]: tuple(groups) for file, groups in of_key} for of_key in found]
+
+
+def _text(key: Key) -> bytes:
+    """A key as the command line reads it."""
+    if isinstance(key, bytes):
+        return key
+    if isinstance(key, bool):
+        raise TypeError("a column of bool has no filters: there are two values")
+    if isinstance(key, datetime.date | datetime.time):
+        return key.isoformat().encode()
+    return (format(key, "f") if isinstance(key, decimal.Decimal) else str(key)).encode()
 
 
 def _report(

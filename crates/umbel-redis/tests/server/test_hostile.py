@@ -1,5 +1,6 @@
 """What nobody makes by accident: it is refused, or it is saved, loaded again, and answered in time and within the memory that limits allow."""
 
+import math
 import struct
 
 import pytest
@@ -32,15 +33,41 @@ def chunks(client, family, key):
         iterator, chunk = client(f"{family}.SCANDUMP", key, iterator)
 
 
-def test_headers_whose_fields_do_not_agree_are_bad_data(client):
-    """As RedisBloom's own tests have them: the options, the items, and a link."""
-    client("BF.RESERVE", "own", 0.01, 5), client("BF.MADD", "own", *range(50))
-    _, header = client("BF.SCANDUMP", "own", 0)
-    for places in [range(72, 80)], [range(12, 16)], [range(4)], [range(8), range(36, 44)]:
-        bad = bytearray(header)
-        for place in places:
-            bad[place.start:place.stop] = len(place) * (b"\0" if place.start == 72 else b"\xff")
-        assert client("BF.LOADCHUNK", "bad", 1, bytes(bad)) == Refused("ERR received bad data"), places
+FIELDS = [("items", 0, "Q"), ("links", 8, "I"), ("options", 12, "I"), ("growth", 16, "I")]
+LINK = [("bytes", 0, "Q"), ("bits", 8, "Q"), ("items", 16, "Q"), ("error", 24, "d"), ("bits an entry", 32, "d"), ("hashes", 40, "I"), ("entries", 44, "Q"), ("n2", 52, "B")]
+
+
+def with_another_field(header):
+    """Headers that differ in one field, each with the field's name and value."""
+    links = (len(header) - 20) // 53
+    for name, at, kind in FIELDS + [(f"{name} of link {i}", 20 + 53 * i + at, kind) for i in range(links) for name, at, kind in LINK]:
+        (value,) = struct.unpack_from(f"<{kind}", header, at)
+        most = 256 ** struct.calcsize(kind) - 1
+        numbers = {0, 1, value - 1, value + 1, 2 * value, value + 8, value + 64, 63, 64, most // 2 + 1, most}
+        for other in (0.0, -value, value / 2, 3 * value, 0.9999, 1.0, math.inf, math.nan) if kind == "d" else sorted(number for number in numbers - {value} if 0 <= number <= most):
+            changed = bytearray(header)
+            struct.pack_into(f"<{kind}", changed, at, other)
+            yield name, other, bytes(changed)
+
+
+def test_headers_whose_fields_do_not_agree_are_bad_data(client, redisbloom):
+    """Each field of header and links with other values: refused where RedisBloom refuses it, and nowhere else."""
+    bad = Refused("ERR received bad data")
+    with redisbloom.client() as theirs:
+        for capacity, items in [(100, 20), (20, 50)]:
+            client("DEL", "own"), client("BF.RESERVE", "own", 0.01, capacity), client("BF.MADD", "own", *range(items))
+            _, header = client("BF.SCANDUMP", "own", 0)
+            taken = set()
+            # Bytes 72 to 79: the last field of the first link, and all but one byte of the first field of the second.
+            for name, value, changed in [*with_another_field(header), ("", 0, header), ("8 bytes", 0, header[:72] + bytes(8) + header[80:])]:
+                answers = [other("BF.LOADCHUNK", "loaded", 1, changed) for other in (client, theirs)]
+                # Version 2.8.2, which the tests run, takes these two; later ones do not.
+                if value != value or name.startswith("n2") and value > 63:
+                    answers[1] = bad
+                assert answers[0] == answers[1] and answers[0] in (OK, bad), (name, value)
+                taken |= {name} if answers[0] == OK else set()
+                client("DEL", "loaded"), theirs("DEL", "loaded")
+            assert taken == {"", "options", "growth"} | {f"{field} of link {i}" for field in ("error", "entries", "n2") for i in range(len(header) // 53)}
 
 
 def test_counts_near_the_end_of_numbers_are_saved_and_loaded(client):
