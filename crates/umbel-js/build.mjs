@@ -12,6 +12,9 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 const root = join(here, "../..");
 const place = mkdtempSync(join(tmpdir(), "umbel-package-"));
 cpSync(join(here, "package"), place, { recursive: true });
+// Comments and blanks in front of lines are a fifth of it; the types have the comments for users.
+const script = readFileSync(join(place, "filter.js"), "utf8");
+writeFileSync(join(place, "filter.js"), script.replace(/^ *(\/\/.*|\/\*\*.*\*\/)?\n|^ +/gm, ""));
 cpSync(small, join(place, "umbel.wasm"));
 cpSync(whole, join(place, "foreign.wasm"));
 cpSync(licences, join(place, "LICENSES-OF-PARTS.txt"));

@@ -1,6 +1,7 @@
 //! Filters in files, of umbel and of other systems: opened with their path in every message, written whole or
 //! not at all.
 
+use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Seek, Write};
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use umbel::internals::format::Reader;
 use umbel::{
-    AnyFilter, AnyScheme, FileError, Filter as _, KeyDescription, Kind, Portable, Scheme,
+    AnyFilter, AnyScheme, FileError, Filter as _, KeyDescription, KeyForm, Kind, Portable, Scheme,
     SchemeError, Secret,
 };
 use umbel_foreign::{ForeignFilter, KeyType};
@@ -73,10 +74,6 @@ pub(crate) fn read(
             path.display(),
             lines.filter.format()
         ),
-        Filter::Own(_) if foreign.key_type.is_some() => bail!(
-            "{}: is a filter of umbel, whose keys are the bytes of the lines; omit --key-type",
-            path.display()
-        ),
         Filter::Own(own) => {
             notes.as_ref().map_or(Ok(()), |notes| notes.take_in(own, file))?;
             Ok(filter)
@@ -93,7 +90,7 @@ pub(crate) fn large<'a>(
     foreign: &ForeignArgs,
     options: &Options,
 ) -> Result<Option<LargeFilter<'a>>> {
-    if foreign.format.format.is_some() || foreign.key_type.is_some() {
+    if foreign.format.format.is_some() {
         return Ok(None);
     }
     let context = || path.display().to_string();
@@ -127,10 +124,11 @@ pub(crate) fn large<'a>(
 pub(crate) fn check_large(
     large: &LargeFilter<'_>,
     path: &Path,
-    options: &Options,
+    options: &mut Options,
     names: &NamesArgs,
+    keys: Keys,
 ) -> Result<()> {
-    check_description(large.description(), large.plan().kind(), path, options, names)
+    check_description(large.description(), large.plan().kind(), path, options, names, keys)
 }
 
 /// Opens a filter for its receipt, or to merge it: needs no secret.
@@ -258,17 +256,26 @@ pub(crate) fn lock(file: File, path: &Path, open: &dyn Fn() -> Result<File>) -> 
     })
 }
 
-/// Checks that a filter has keys as the options describe them; `names` are the names of their fields in the filter, if
-/// they differ from those of the input.
+/// What is done with lines as keys of a filter, and their type if it is given.
+#[derive(Clone, Copy)]
+pub(crate) enum Keys {
+    Asked(Option<KeyType>),
+    Added(Option<KeyType>),
+}
+
+/// Checks that a filter has keys as the options describe them, and makes them read keys in the form that the filter has;
+/// `names` are the names of their fields in the filter, if they differ from those of the input.
 pub(crate) fn check_keys(
     filter: &Filter,
     path: &Path,
-    options: &Options,
+    options: &mut Options,
     names: &NamesArgs,
+    keys: Keys,
 ) -> Result<()> {
     match filter {
         Filter::Own(filter) => {
-            check_description(filter.description(), filter.plan().kind(), path, options, names)
+            let kind = filter.plan().kind();
+            check_description(filter.description(), kind, path, options, names, keys)
         }
         Filter::Foreign(_) if names.names.is_empty() => Ok(()),
         Filter::Foreign(lines) => bail!(
@@ -280,15 +287,78 @@ pub(crate) fn check_keys(
 }
 
 fn check_description(
-    keys: &KeyDescription,
+    description: &KeyDescription,
     kind: Kind,
     path: &Path,
-    options: &Options,
+    options: &mut Options,
     names: &NamesArgs,
+    keys: Keys,
 ) -> Result<()> {
-    umbel_sets::keys_of(kind, &options.form, &names.names)
-        .and_then(|wanted| Ok(keys.check(kind, &wanted)?))
+    let (Keys::Asked(given) | Keys::Added(given)) = keys;
+    let form = match (description.form(), given) {
+        (Some(KeyForm::Mixed), None) => bail!(
+            "{}: holds integers and texts; say which the lines are: --key-type i64 or bytes",
+            path.display()
+        ),
+        (Some(KeyForm::Integer), None) => KeyForm::Integer,
+        (_, None) => KeyForm::Text,
+        (held, Some(given)) => {
+            let form = form_of(given).with_context(|| path.display().to_string())?;
+            match held {
+                Some(KeyForm::Integer) if form != KeyForm::Integer => {
+                    bail!("{}: holds integers; omit --key-type", path.display())
+                }
+                Some(KeyForm::Text | KeyForm::Bytes) if form == KeyForm::Integer => bail!(
+                    "{}: holds texts, in which a number is its digits; omit --key-type",
+                    path.display()
+                ),
+                _ => form,
+            }
+        }
+    };
+    read_keys_as(form, matches!(keys, Keys::Added(_)), options);
+    umbel_sets::keys_of(kind, &options.form, &names.names, form)
+        .and_then(|wanted| Ok(description.check(kind, &wanted)?))
         .with_context(|| path.display().to_string())
+}
+
+/// The form of keys of a type, in a filter of umbel.
+pub(crate) fn form_of(key_type: KeyType) -> Result<KeyForm> {
+    match key_type {
+        KeyType::I64 => Ok(KeyForm::Integer),
+        KeyType::Bytes | KeyType::Decimal => Ok(KeyForm::Text),
+        other => bail!("the keys of a filter of umbel are of type bytes or i64, not {other}"),
+    }
+}
+
+/// Makes options read keys of a form. Integers are their digits in a line; what is none can be looked up, but is not
+/// `added`.
+pub(crate) fn read_keys_as(form: KeyForm, added: bool, options: &mut Options) {
+    fn added_integer(key: &[u8], to: &mut Vec<u8>) -> Result<bool, Box<dyn Error + Send + Sync>> {
+        let integer = KeyForm::integer(key).ok_or(
+            "is not an integer from -9223372036854775808 to 18446744073709551615, as the keys of the filter are",
+        )?;
+        to.extend_from_slice(&integer);
+        Ok(true)
+    }
+    fn asked_integer(key: &[u8], to: &mut Vec<u8>) -> Result<bool, Box<dyn Error + Send + Sync>> {
+        match KeyForm::integer(key) {
+            Some(integer) => to.extend_from_slice(&integer),
+            None => to.extend_from_slice(key),
+        }
+        Ok(true)
+    }
+    if form == KeyForm::Integer {
+        options.form.normalization.read = Some(if added { added_integer } else { asked_integer });
+    }
+}
+
+/// The form in which options read keys.
+pub(crate) fn form_read(options: &Options) -> KeyForm {
+    match options.form.normalization.read {
+        Some(_) => KeyForm::Integer,
+        None => KeyForm::Text,
+    }
 }
 
 /// Writes a filter to a file, or to standard output when the path is `-`, signed if there is a key; gives the bytes written.

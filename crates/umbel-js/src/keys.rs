@@ -2,7 +2,9 @@
 
 use alloc::vec::Vec;
 
-use umbel::{Filter, KeyHash};
+use umbel::{Filter, KeyDescription, KeyForm, KeyHash, KeyHasher};
+
+use crate::abi::Result;
 
 /// A key, as it was given.
 #[derive(Clone, Copy)]
@@ -33,14 +35,74 @@ fn number<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().expect("the bytes of a number")
 }
 
-/// The hash of a key in one of umbel's filters: of an integer the 8 bytes, whatever the `type` in the filter's description.
-pub(crate) fn hash(filter: &impl Filter, key: Key<'_>) -> KeyHash {
-    let hasher = filter.hasher();
-    match key {
-        Key::Bytes(bytes) => hasher.hash(bytes),
-        Key::Number(number) => hasher.hash(number as i64),
-        Key::Big(number) => hasher.hash(number as u64),
+impl Key<'_> {
+    fn form(self) -> KeyForm {
+        match self {
+            Self::Bytes(_) => KeyForm::Bytes,
+            Self::Number(_) | Self::Big(_) => KeyForm::Integer,
+        }
     }
+}
+
+/// The hashes of keys in one of umbel's filters, in the form that it has: in one of text, an integer is its digits. Keys of another
+/// form are refused.
+pub(crate) fn hashes(
+    hasher: &KeyHasher,
+    form: Option<KeyForm>,
+    keys: &[Key<'_>],
+) -> Result<Vec<KeyHash>> {
+    let mut hashes = Vec::with_capacity(keys.len());
+    for &key in keys {
+        let (integer, is_negative) = match key {
+            Key::Bytes(_) => (0, false),
+            Key::Number(number) => (number as i64 as u64, number < 0.0),
+            Key::Big(number) => (number as u64, number < 0),
+        };
+        hashes.push(match (form, key) {
+            (Some(KeyForm::Integer), Key::Bytes(_))
+            | (Some(KeyForm::Bytes), Key::Number(_) | Key::Big(_)) => {
+                return Err("other keys are in it: give Number(key) or String(key)".into());
+            }
+            (Some(KeyForm::Text), Key::Number(_) | Key::Big(_)) => {
+                hasher.hash(digits(integer, is_negative, &mut [0; 20]))
+            }
+            (_, Key::Bytes(bytes)) => hasher.hash(bytes),
+            _ => hasher.hash(integer),
+        });
+    }
+    Ok(hashes)
+}
+
+/// The decimal digits of an integer. The core's are 3 kB larger.
+fn digits(integer: u64, is_negative: bool, room: &mut [u8; 20]) -> &[u8] {
+    let (mut rest, mut at) =
+        (if is_negative { integer.wrapping_neg() } else { integer }, room.len());
+    loop {
+        at -= 1;
+        room[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if is_negative {
+        at -= 1;
+        room[at] = b'-';
+    }
+    &room[at..]
+}
+
+/// Notes the form of the first keys of a filter.
+pub(crate) fn note(filter: &mut impl Filter, keys: &[Key<'_>]) -> Result<()> {
+    if let Some(first) = keys.first()
+        && filter.description().is_empty()
+        && filter.is_empty()
+    {
+        let mut noted = KeyDescription::default();
+        noted.push("type", first.form().name())?;
+        filter.describe(noted);
+    }
+    Ok(())
 }
 
 /// The figures of a receipt, in the order of `package/filter.js`.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use umbel::{Blocked, Classic, FileError, Filter, KeyHasher, Kind, Plan};
 
 use crate::abi::{Failure, Result};
-use crate::keys::{Key, figures, hash};
+use crate::keys::{Key, figures, hashes, note};
 
 pub(crate) enum Set {
     Blocked(Blocked),
@@ -44,15 +44,18 @@ impl Set {
     }
 
     pub(crate) fn add(&mut self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
-        Ok(
-            of_either!(self, filter => keys.iter().map(|key| filter.insert(hash(filter, *key)).into()).collect()),
-        )
+        of_either!(self, filter => {
+            note(filter, keys)?;
+            let hashes = hashes(filter.hasher(), filter.description().form(), keys)?;
+            Ok(hashes.into_iter().map(|hash| filter.insert(hash).into()).collect())
+        })
     }
 
     pub(crate) fn has(&self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
-        Ok(
-            of_either!(self, filter => keys.iter().map(|key| filter.contains(hash(filter, *key)).into()).collect()),
-        )
+        of_either!(self, filter => {
+            let hashes = hashes(filter.hasher(), filter.description().form(), keys)?;
+            Ok(hashes.into_iter().map(|hash| filter.contains(hash).into()).collect())
+        })
     }
 
     pub(crate) fn merge(&mut self, _: &Self) -> Result<()> {

@@ -7,7 +7,7 @@ use umbel_foreign::{
 };
 
 use crate::abi::Result;
-use crate::keys::{Key, figures, hash};
+use crate::keys::{Key, figures, hashes, note};
 
 pub(crate) enum Set {
     Own(AnyFilter),
@@ -63,25 +63,34 @@ impl Set {
     }
 
     pub(crate) fn add(&mut self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
-        let mut insert = |key: &Key<'_>| match self {
-            Self::Own(filter) => Ok(filter.try_insert_hash(hash(filter, *key))?.into()),
+        match self {
+            Self::Own(filter) => {
+                note(filter, keys)?;
+                let hashes = hashes(filter.hasher(), filter.description().form(), keys)?;
+                hashes.into_iter().map(|hash| Ok(filter.try_insert_hash(hash)?.into())).collect()
+            }
             Self::Foreign(filter, key_type) => {
                 let of = (filter.format(), *key_type);
-                Ok(of_type(*key, of, |key| filter.insert(key))?.into())
+                let mut insert =
+                    |key: &Key<'_>| Ok(of_type(*key, of, |key| filter.insert(key))?.into());
+                keys.iter().map(&mut insert).collect()
             }
-        };
-        keys.iter().map(&mut insert).collect()
+        }
     }
 
     pub(crate) fn has(&self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
-        let look = |key: &Key<'_>| match self {
-            Self::Own(filter) => Ok(filter.contains_hash(hash(filter, *key)).into()),
+        match self {
+            Self::Own(filter) => {
+                let hashes = hashes(filter.hasher(), filter.description().form(), keys)?;
+                Ok(hashes.into_iter().map(|hash| filter.contains_hash(hash).into()).collect())
+            }
             Self::Foreign(filter, key_type) => {
                 let of = (filter.format(), *key_type);
-                Ok(of_type(*key, of, |key| filter.contains(key))?.into())
+                let look =
+                    |key: &Key<'_>| Ok(of_type(*key, of, |key| filter.contains(key))?.into());
+                keys.iter().map(look).collect()
             }
-        };
-        keys.iter().map(look).collect()
+        }
     }
 
     pub(crate) fn merge(&mut self, other: &Self) -> Result<()> {

@@ -77,13 +77,28 @@ test("integers are 8 little-endian bytes", () => {
   for (const [key, same] of [
     [7, 7n],
     [-1n, 2n ** 64n - 1n],
-    [-(2n ** 63n), new Uint8Array([0, 0, 0, 0, 0, 0, 0, 128])],
+    [-(2n ** 63n), 2n ** 63n],
     [2 ** 53 - 1, 2n ** 53n - 1n],
   ]) {
     assert(filter.add(key));
     assert(filter.has(same));
   }
-  assert.equal(filter.has("7"), false);
+});
+
+test("keys are asked in the form of the filter", () => {
+  for (const set of [small, whole]) {
+    const [numbers, words] = [new set({ keys: 100, fpp: 1e-9 }), new set({ keys: 100, fpp: 1e-9 })];
+    numbers.add(7);
+    words.add("7");
+    for (const wrong of [() => numbers.has("7"), () => numbers.add("7")]) assert.throws(wrong, /give Number\(key\) or String\(key\)/);
+    for (const wrong of [() => words.has(7), () => words.add(7n)]) assert.throws(wrong, /other keys are in it/);
+    // Both forms are noted in the file.
+    assert.throws(() => set.open(numbers.save()).has("7"), /other keys are in it/);
+    const path = join(folder, "lines.umbel");
+    run(["build", "-q", "-f", "-o", path, "--keys", "100", "--fpp", "1e-9"], "7\n-12\n18446744073709551615\n");
+    const lines = set.open(readFileSync(path));
+    assert.deepEqual(lines.hasAll([7, 7n, -12, 2n ** 64n - 1n, "7", 8]), [true, true, true, true, true, false]);
+  }
 });
 
 test("what is refused has a reason", () => {

@@ -3,7 +3,9 @@
 use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel::{AnyFilter, Blocked, Cascade, Filter, KeyHasher, Kind, Plan, Variant};
+use umbel::{
+    AnyFilter, Blocked, Cascade, Filter, KeyDescription, KeyForm, KeyHasher, Kind, Plan, Variant,
+};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, KeyType, Parameters};
 use umbel_numbers::{Fpp, Size};
 use umbel_report::receipt::{Receipt, beyond};
@@ -94,7 +96,10 @@ fn own(
         }
         _ => AnyFilter::build(&plan, keys, hasher),
     };
-    let filter = filter.map_err(|error| Refused::of("keys", error))?;
+    let mut filter = filter.map_err(|error| Refused::of("keys", error))?;
+    let mut form = KeyDescription::default();
+    form.note(KeyForm::Text).expect("a description has room for a form");
+    filter.describe(form);
     let receipt = filter.receipt();
     host.give(&filter.to_bytes());
     Ok(told(&format!("{kind}.umbel"), Receipt::Own(&receipt), fpp, &[]))

@@ -321,8 +321,8 @@ test("ten bad files: each has a message that says what is wrong", (t) => {
     assert.match(said, message);
     // The command line says the same, with its own way of naming the file, and the options that help.
     writeFileSync(join(path, name), content);
-    const verb = name.endsWith(".parquet") ? "parquet" : "info";
-    const { stderr } = spawnSync(umbel, [verb, join(path, name)], { encoding: "utf8" });
+    const verb = name.endsWith(".parquet") ? ["parquet", "list"] : ["info"];
+    const { stderr } = spawnSync(umbel, [...verb, join(path, name)], { encoding: "utf8" });
     const native = stderr
       .trim()
       .replaceAll(join(path, name), name)

@@ -17,6 +17,7 @@ use arrow_schema::DataType;
 use pyo3::buffer::{ElementType, PyUntypedBuffer};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use umbel::KeyForm;
 
 use crate::errors::Failure;
 use crate::keys::{Element, KeyRef};
@@ -51,6 +52,40 @@ pub(crate) struct Buffer {
     valid: Option<NullBuffer>,
 }
 
+impl Piece {
+    /// The form of its keys in a filter of umbel.
+    pub(crate) fn form(&self) -> KeyForm {
+        let integers = match self {
+            Self::Buffer(buffer) => {
+                !matches!(buffer.items, Items::Bytes | Items::Exact | Items::Text)
+            }
+            Self::Arrow(array) => match array.data_type() {
+                DataType::Dictionary(_, words) => words.is_integer(),
+                of => of.is_integer(),
+            },
+        };
+        if integers { KeyForm::Integer } else { KeyForm::Bytes }
+    }
+
+    /// Whether its keys are bytes, and not text.
+    pub(crate) fn is_bytes(&self) -> bool {
+        match self {
+            Self::Buffer(buffer) => matches!(buffer.items, Items::Bytes | Items::Exact),
+            Self::Arrow(array) => is_bytes(array.data_type()),
+        }
+    }
+}
+
+/// Whether keys of a type are bytes, and not text.
+pub(crate) fn is_bytes(of: &DataType) -> bool {
+    use DataType as D;
+    match of {
+        D::Dictionary(_, words) => is_bytes(words),
+        D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_) => true,
+        _ => false,
+    }
+}
+
 /// The type of the items of a buffer.
 #[derive(Clone, Copy, Debug)]
 enum Items {
@@ -64,6 +99,8 @@ enum Items {
     U64,
     /// Bytes of a width, without the zeros at their end.
     Bytes,
+    /// Bytes of a width.
+    Exact,
     /// Text of a width, in code points of 4 bytes, without the zeros at their end.
     Text,
 }
@@ -98,6 +135,7 @@ impl Buffer {
             (ElementType::UnsignedInteger { bytes: 4 }, _) => Items::U32,
             (ElementType::UnsignedInteger { bytes: 8 }, _) => Items::U64,
             (ElementType::Unknown, Some(b's')) => Items::Bytes,
+            (ElementType::Unknown, Some(b'x')) => Items::Exact,
             (ElementType::Unknown, Some(b'w')) => Items::Text,
             _ => {
                 let what = array.getattr("dtype").map_or_else(
@@ -109,7 +147,25 @@ impl Buffer {
                 )));
             }
         };
-        Ok(Self { buffer, items, valid })
+        let made = Self { buffer, items, valid };
+        if matches!(items, Items::Bytes) && made.may_be_cut() {
+            return Err(PyTypeError::new_err(format!(
+                "NumPy cuts zeros at the end of bytes of a fixed width, and these are no text; give them as they are: \
+                 column.view(\"V{}\")",
+                made.width()
+            )));
+        }
+        Ok(made)
+    }
+
+    /// Whether some items end with zeros, and the bytes are no text: they may be a part of a key.
+    fn may_be_cut(&self) -> bool {
+        let items = || self.bytes().chunks_exact(self.width().max(1));
+        let is_text = |item: &[u8]| {
+            let item = &item[..unpadded(item)];
+            !item.contains(&0) && std::str::from_utf8(item).is_ok()
+        };
+        items().any(|item| item.last() == Some(&0)) && !items().all(is_text)
     }
 
     fn len(&self) -> usize {
@@ -256,6 +312,19 @@ impl Slices for Padded<'_> {
     fn get(&self, i: usize) -> &[u8] {
         let item = &self.bytes[i * self.width..][..self.width];
         &item[..unpadded(item)]
+    }
+}
+
+/// Bytes of one width in a buffer.
+struct Exact<'a> {
+    bytes: &'a [u8],
+    width: usize,
+}
+
+impl Slices for Exact<'_> {
+    #[inline]
+    fn get(&self, i: usize) -> &[u8] {
+        &self.bytes[i * self.width..][..self.width]
     }
 }
 
@@ -435,6 +504,10 @@ fn visit_buffer(
         Items::Bytes => {
             let padded = Padded { bytes: buffer.bytes(), width: buffer.width() };
             texts(&padded, valid, range, visit)
+        }
+        Items::Exact => {
+            let exact = Exact { bytes: buffer.bytes(), width: buffer.width() };
+            texts(&exact, valid, range, visit)
         }
         Items::Text => buffer.visit_texts(range, visit),
     }

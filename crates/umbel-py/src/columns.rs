@@ -10,14 +10,15 @@ use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
+use umbel::KeyForm;
 use umbel_io::on_each;
 
 use crate::answers::{is_of_objects, library};
-use crate::arrays::{Answer, BATCH, Buffer, PER_THREAD, Piece, Visit, check_type};
+use crate::arrays::{Answer, BATCH, Buffer, PER_THREAD, Piece, Visit, check_type, is_bytes};
 use crate::calls::Values;
 use crate::errors::Failure;
 use crate::imports::Stream;
-use crate::keys::{OneKey, of_item, small_int, utf8};
+use crate::keys::{OneKey, Takes, of_item, small_int, utf8};
 
 /// The number of keys from which several threads add them: twice the break-even point.
 pub(crate) const MANY: usize = 1 << 18;
@@ -38,6 +39,20 @@ pub(crate) enum Source<'py> {
 }
 
 impl<'py> Source<'py> {
+    /// From any object that holds keys for a filter.
+    pub(crate) fn taken(keys: &Bound<'py, PyAny>, takes: Takes) -> PyResult<Self> {
+        let source = Self::of(keys)?;
+        let of_bytes = match &source {
+            Self::Column(column) => column.pieces.iter().any(Piece::is_bytes),
+            Self::Stream(stream) => is_bytes(stream.data_type()),
+            Self::Items { .. } => false,
+        };
+        if of_bytes {
+            takes.check_bytes()?;
+        }
+        Ok(source)
+    }
+
     /// From any object that holds keys.
     pub(crate) fn of(keys: &Bound<'py, PyAny>) -> PyResult<Self> {
         refuse_one_key(keys, "use add() or in")?;
@@ -94,9 +109,10 @@ impl<'py> Source<'py> {
             }
             // Zero-width texts, which fields of structured arrays may be: the bytes of such a buffer do not show their
             // number.
-            "S" | "U" if dtype.getattr("itemsize")?.eq(0)? => {
+            "S" | "U" | "V" if dtype.getattr("itemsize")?.eq(0)? => {
                 return Ok(Self::Items { items: array.call_method0("tolist")?, column: true });
             }
+            "V" if dtype.getattr("names")?.is_none() && dtype.getattr("subdtype")?.is_none() => {}
             "i" | "u" | "S" | "U" => {}
             kind => {
                 let remedy = match kind {
@@ -223,6 +239,11 @@ impl Column {
         self.length
     }
 
+    /// The form of its keys; `None` for no keys.
+    pub(crate) fn form(&self) -> Option<KeyForm> {
+        self.pieces.iter().map(Piece::form).reduce(KeyForm::with)
+    }
+
     /// The validity of its keys, if some are null.
     pub(crate) fn validity(&self) -> Option<Vec<bool>> {
         let nulls: Vec<_> = self.pieces.iter().map(|piece| piece.nulls(0..piece.len())).collect();
@@ -342,7 +363,7 @@ impl<'a> Keys<'a> {
     pub(crate) fn of(
         values: &'a [Bound<'_, PyAny>],
         column: bool,
-        floats: bool,
+        takes: Takes,
     ) -> (Self, PyResult<()>) {
         if let Some(ints) = values.iter().map(small_int).collect() {
             return (Self::Ints(ints), Ok(()));
@@ -353,8 +374,8 @@ impl<'a> Keys<'a> {
         let mut keys = Vec::with_capacity(values.len());
         for value in values {
             let key = match column {
-                true => of_item(value, floats),
-                false => OneKey::of(value, floats).map(Some),
+                true => of_item(value, takes),
+                false => OneKey::of(value, takes).map(Some),
             };
             match key {
                 Ok(key) => keys.push(key),
@@ -391,7 +412,7 @@ impl<'a> Keys<'a> {
 pub(crate) fn visit_items(
     items: &Bound<'_, PyAny>,
     column: bool,
-    floats: bool,
+    takes: Takes,
     visit: &mut impl Visit,
 ) -> PyResult<()> {
     let mut values = Values::of(items)?;
@@ -399,7 +420,7 @@ pub(crate) fn visit_items(
     loop {
         batch.clear();
         let more = values.fill(&mut batch, BATCH);
-        let (keys, end) = Keys::of(&batch, column, floats);
+        let (keys, end) = Keys::of(&batch, column, takes);
         keys.visit(visit)?;
         end?;
         if !more? {

@@ -19,7 +19,7 @@ use crate::columns::{Column, Source};
 use crate::errors::Failure;
 use crate::files;
 use crate::imports::Stream;
-use crate::keys::{Element, KeyRef, OneKey, is_missing};
+use crate::keys::{Element, KeyRef, OneKey, Takes, is_missing};
 use crate::values::{FilePath, is_url};
 
 /// A byte order mark in UTF-8.
@@ -336,7 +336,7 @@ struct Joined {
 
 impl Joined {
     fn push_value(&mut self, value: &Bound<'_, PyAny>, column: bool) -> PyResult<()> {
-        let key = match OneKey::of(value, false) {
+        let key = match OneKey::of(value, Takes::Own) {
             Ok(key) => key,
             Err(_) if column && is_missing(value) => return Ok(()),
             Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use umbel::{AnyFilter, Filter as _, Insert, Key, Kind};
+use umbel::{AnyFilter, Filter as _, Insert, KeyForm, Kind};
 
 use crate::answers::{Answers, Container};
 use crate::arrays::{Answer, BATCH, Visit, spread};
@@ -14,8 +14,8 @@ use crate::calls::Values;
 use crate::columns::{self, Column, Keys, Source, visit_items};
 use crate::errors::Failure;
 use crate::files::Origin;
-use crate::inner::{Access, Check, Inner, InsertOwn, Operation, of_inner};
-use crate::keys::{Element, OneKey};
+use crate::inner::{Access, Check, Inner, InsertOwn, Operation, form, note_form, of_inner};
+use crate::keys::{Element, OneKey, Takes};
 use crate::lock::Lock;
 
 pyo3::create_exception!(
@@ -34,8 +34,7 @@ pyo3::create_exception!(
 #[pyclass(frozen, subclass, weakref, module = "umbel")]
 pub(crate) struct Filter {
     pub(crate) inner: Lock<Inner>,
-    /// Whether floats can be keys.
-    pub(crate) floats: bool,
+    pub(crate) takes: Takes,
     /// New keys that may come before the next check for too many. Changed under the lock.
     unchecked: AtomicU64,
     /// Locked only without the GIL, or for a moment.
@@ -48,7 +47,11 @@ const LOOK_EVERY: u64 = 16;
 impl Filter {
     pub(crate) fn new(inner: Inner) -> Self {
         Self {
-            floats: matches!(inner, Inner::Foreign(_)),
+            takes: match &inner {
+                Inner::Foreign(other) if other.hashes_texts() => Takes::TextOfKeys,
+                Inner::Foreign(_) => Takes::Foreign,
+                _ => Takes::Own,
+            },
             unchecked: AtomicU64::new(planned(&inner).map_or(u64::MAX, least)),
             inner: Lock::new(inner),
             origin: Mutex::default(),
@@ -98,18 +101,21 @@ impl Filter {
     /// Whether a key may be in it, if that is known quickly: other cases have an answer of nine words, or an error, and
     /// moving those around took longer than the look-up.
     #[inline]
-    pub(crate) fn contains_at_once(&self, py: Python<'_>, key: impl Key) -> Option<bool> {
+    pub(crate) fn contains_at_once(&self, py: Python<'_>, key: impl Element) -> Option<bool> {
         match &*self.inner.try_read(py)? {
-            Inner::Own(own) if own.kind() != Kind::Attributes => Some(own.contains(key)),
+            Inner::Own(own) if own.kind() != Kind::Attributes => {
+                fits(form(own), key.key().form()).then(|| own.contains(key))
+            }
             _ => None,
         }
     }
 
     /// Adds a key, if that is done quickly. As [`contains_at_once`](Self::contains_at_once).
     #[inline]
-    pub(crate) fn add_at_once(&self, py: Python<'_>, key: impl Key) -> Option<bool> {
+    pub(crate) fn add_at_once(&self, py: Python<'_>, key: impl Element) -> Option<bool> {
         let mut inner = self.inner.try_write(py)?;
         let Inner::Own(own) = &mut *inner else { return None };
+        form(own).filter(|own| fits(Some(*own), key.key().form()))?;
         // The last key before a check for too many is added elsewhere.
         if self.unchecked.load(Relaxed) < 2 {
             return None;
@@ -124,14 +130,14 @@ impl Filter {
     #[inline(never)]
     pub(crate) fn contains_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         // Get the key before the lock: this may run code that uses this filter.
-        let found = OneKey::of(key, self.floats)?;
+        let found = OneKey::of(key, self.takes)?;
         Ok(self.inner.read(key.py()).contains(found.key())?)
     }
 
     /// Adds any key; true when it was certainly new.
     #[inline(never)]
     pub(crate) fn add_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let added = OneKey::of(key, self.floats)?;
+        let added = OneKey::of(key, self.takes)?;
         self.add_by(key.py(), |inner| inner.insert(added.key()))
     }
 
@@ -214,7 +220,7 @@ impl Filter {
         operation: Operation,
         threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let source = Source::of(keys)?;
+        let source = Source::taken(keys, self.takes)?;
         let container = match source {
             Source::Items { column: false, .. } => Container::List(keys.py()),
             _ => Container::of(keys)?,
@@ -227,7 +233,7 @@ impl Filter {
     /// Looks up many keys, on all processors.
     pub(crate) fn look_up(&self, keys: &Bound<'_, PyAny>) -> PyResult<Answers> {
         let (mut answers, threads) = (Answers::default(), columns::threads(None).get());
-        let source = Source::of(keys)?;
+        let source = Source::taken(keys, self.takes)?;
         self.answer_source(keys.py(), source, Operation::Contains, threads, &mut answers)?;
         Ok(answers)
     }
@@ -250,7 +256,7 @@ impl Filter {
             Source::Stream(stream) => stream,
         };
         // All keys of another system's filter are checked before the first is added.
-        let together = operation != Operation::Contains && self.floats;
+        let together = operation != Operation::Contains && self.takes != Takes::Own;
         loop {
             let arrays = match together {
                 true => Some(stream.rest(py)?).filter(|all| !all.is_empty()),
@@ -336,7 +342,7 @@ impl Filter {
                 more = values.fill(&mut batch, most)?;
                 py.check_signals()?;
             }
-            let (keys, end) = Keys::of(&batch, column, self.floats);
+            let (keys, end) = Keys::of(&batch, column, self.takes);
             end?;
             let mut found = vec![false; batch.len()];
             keys.visit(&mut OnBatch { filter: self, py, operation, answers: &mut found })?;
@@ -360,7 +366,7 @@ impl Filter {
     ) -> PyResult<()> {
         let py = keys.py();
         let threads = columns::threads(threads);
-        match Source::of(keys)? {
+        match Source::taken(keys, self.takes)? {
             Source::Column(column) => self.add_column(py, &column, threads)?,
             Source::Stream(mut stream) => {
                 while let Some(arrays) = stream.next(py)? {
@@ -368,7 +374,7 @@ impl Filter {
                 }
             }
             Source::Items { items, column } => {
-                visit_items(&items, column, self.floats, &mut AddItems { filter: self, py })?;
+                visit_items(&items, column, self.takes, &mut AddItems { filter: self, py })?;
             }
         }
         self.warn_if_full(py)
@@ -379,8 +385,10 @@ impl Filter {
             check(inner, column)?;
             match inner {
                 Inner::Own(own) if column.len() >= columns::MANY => {
-                    own.insert_in_parts(threads, column.len(), |own, part, parts| {
-                        column.visit_part(part, parts, &mut InsertOwn(own))
+                    note_form(own, column.form())?;
+                    let form = form(own);
+                    own.insert_in_parts(threads, column.len(), |filter, part, parts| {
+                        column.visit_part(part, parts, &mut InsertOwn { filter, form })
                     })?;
                     // A part only knows which of its own keys are new. A check takes no longer than a merge.
                     self.count(column.len());
@@ -390,6 +398,15 @@ impl Filter {
             Ok::<_, Failure>(())
         });
         Ok(added?)
+    }
+}
+
+/// Whether a key of a form is in a filter as it is, and leaves its form.
+#[inline]
+fn fits(filter: Option<KeyForm>, key: KeyForm) -> bool {
+    match filter {
+        None | Some(KeyForm::Mixed) => true,
+        Some(filter) => (filter == KeyForm::Integer) == (key == KeyForm::Integer),
     }
 }
 

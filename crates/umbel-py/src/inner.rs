@@ -1,11 +1,11 @@
 //! The filter behind a Python object: one of umbel in memory, one in a mapped file, or one of another system.
 
-use umbel::{AnyFilter, Filter, Insert, KeyHasher, Kind, MappedBlocks};
+use umbel::{AnyFilter, Filter, Insert, KeyForm, KeyHasher, Kind, MappedBlocks};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, KeyType};
 
 use crate::arrays::{Answer, Visit};
 use crate::errors::Failure;
-use crate::keys::{Element, ForeignKey, KeyRef};
+use crate::keys::{Element, ForeignKey, KeyRef, Texts, form_of};
 use crate::shared::Open;
 
 pub(crate) enum Inner {
@@ -86,9 +86,21 @@ impl Inner {
     #[inline]
     pub(crate) fn insert(&mut self, key: KeyRef<'_>) -> Result<bool, Failure> {
         match self {
-            Self::Own(filter) => Ok(filter.try_insert(key)?),
+            Self::Own(filter) => {
+                note(filter, &[key])?;
+                Ok(match Texts::of(form(filter), &[key], true)? {
+                    Some(texts) => filter.try_insert(texts.all()[0])?,
+                    None => filter.try_insert(key)?,
+                })
+            }
             Self::Foreign(other) => other.one(key, |filter, key| filter.insert(key)),
-            Self::Shared(open) => Ok(open.file()?.insert(key)),
+            Self::Shared(open) => {
+                let file = open.file()?;
+                Ok(match Texts::of(file.description().form(), &[key], false)? {
+                    Some(texts) => file.insert(texts.all()[0]),
+                    None => file.insert(key),
+                })
+            }
             mapped => mapped.own_mut("add").map(|_| unreachable!("it is mapped")),
         }
     }
@@ -96,9 +108,17 @@ impl Inner {
     /// Adds keys.
     pub(crate) fn insert_all<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         match self {
-            Self::Own(filter) => Ok(filter.try_insert_all(keys)?),
+            Self::Own(filter) => {
+                note(filter, keys)?;
+                let form = form(filter);
+                InsertOwn { filter, form }.visit(keys)
+            }
             Self::Shared(open) => {
-                open.file()?.insert_all(keys);
+                let file = open.file()?;
+                match Texts::of(file.description().form(), keys, false)? {
+                    Some(texts) => file.insert_all(&texts.all()),
+                    None => file.insert_all(keys),
+                }
                 Ok(())
             }
             Self::Foreign(other) => keys.iter().try_for_each(|key| {
@@ -112,11 +132,18 @@ impl Inner {
     #[inline]
     pub(crate) fn contains(&self, key: KeyRef<'_>) -> Result<bool, Failure> {
         if let Self::Shared(open) = self {
-            return Ok(open.file()?.contains(key));
+            let file = open.file()?;
+            return Ok(match Texts::of(file.description().form(), &[key], false)? {
+                Some(texts) => file.contains(texts.all()[0]),
+                None => file.contains(key),
+            });
         }
         of_inner!(self, own => match own {
             AnyFilter::Attributes(rows) => Err(only_rows(rows.names())),
-            own => Ok(own.contains(key)),
+            own => Ok(match Texts::of(form(own), &[key], false)? {
+                Some(texts) => own.contains(texts.all()[0]),
+                None => own.contains(key),
+            }),
         }, other => {
             let mut buffer = Vec::new();
             let made = ForeignKey::of(key, other.type_of(key), &mut buffer)?;
@@ -143,7 +170,9 @@ impl Inner {
     /// An empty filter of the same plan and hashing.
     pub(crate) fn empty(&self) -> Result<Self, Failure> {
         of_inner!(self, own => {
-            Ok(Self::Own(AnyFilter::with_plan(own.plan(), own.hasher().clone())?))
+            let mut empty = AnyFilter::with_plan(own.plan(), own.hasher().clone())?;
+            empty.describe(own.description().clone());
+            Ok(Self::Own(empty))
         }, other => Err(not_for(other, "keys in place of a filter")))
     }
 
@@ -171,13 +200,29 @@ pub(crate) fn not_for(other: &Other, what: &str) -> Failure {
 }
 
 impl Other {
+    /// Whether its system hashes the text of a key.
+    pub(crate) fn hashes_texts(&self) -> bool {
+        self.key_type.is_none() && self.filter.format().key_types().contains(&KeyType::Decimal)
+    }
+
+    /// Whether its keys come from clients of a server, which send the digits of a number.
+    fn is_of_a_server(&self) -> bool {
+        use umbel_foreign::Format;
+        matches!(
+            self.filter.format(),
+            Format::RedisBloom | Format::RedisBloomCuckoo | Format::ValkeyBloom
+        )
+    }
+
     /// The type of keys such as this one.
     fn type_of(&self, key: KeyRef<'_>) -> KeyType {
         let has = |key_type| self.filter.format().key_types().contains(&key_type);
         self.key_type.unwrap_or(match key {
             KeyRef::Bytes(_) if has(KeyType::Url) => KeyType::Url,
             KeyRef::Bytes(_) => KeyType::Bytes,
-            KeyRef::Int(_) | KeyRef::Large(_) if has(KeyType::Decimal) => KeyType::Decimal,
+            KeyRef::Int(_) | KeyRef::Large(_) if has(KeyType::Decimal) || self.is_of_a_server() => {
+                KeyType::Decimal
+            }
             KeyRef::Int(_) | KeyRef::Large(_) if has(KeyType::I64) => KeyType::I64,
             KeyRef::Int(_) | KeyRef::Large(_) => KeyType::Bytes,
             KeyRef::Float(_) => KeyType::F64,
@@ -221,14 +266,21 @@ impl Answer for Access<'_> {
     fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure> {
         let (inner, operation) = match self {
             Self::Read(Inner::Shared(open)) => {
-                open.file()?.contains_all(keys, answers);
+                let file = open.file()?;
+                match Texts::of(file.description().form(), keys, false)? {
+                    Some(texts) => file.contains_all(&texts.all(), answers),
+                    None => file.contains_all(keys, answers),
+                }
                 return Ok(());
             }
             Self::Read(inner) => {
                 return of_inner!(inner, own => match own {
                     AnyFilter::Attributes(rows) => Err(only_rows(rows.names())),
                     own => {
-                        own.contains_all(keys, answers);
+                        match Texts::of(form(own), keys, false)? {
+                            Some(texts) => own.contains_all(&texts.all(), answers),
+                            None => own.contains_all(keys, answers),
+                        }
                         Ok(())
                     }
                 }, other => other.with_keys(keys, |keys| other.filter.contains_all(keys, answers)));
@@ -241,11 +293,30 @@ impl Answer for Access<'_> {
                     *new = inner.insert(key.key())?;
                 }
             }
-            (Inner::Shared(open), Operation::Add) => open.file()?.insert_all_new(keys, answers),
-            (inner, Operation::Remove) => {
-                inner.own_mut("remove_many")?.as_counting_mut()?.remove_all(keys, answers);
+            (Inner::Shared(open), Operation::Add) => {
+                let file = open.file()?;
+                match Texts::of(file.description().form(), keys, false)? {
+                    Some(texts) => file.insert_all_new(&texts.all(), answers),
+                    None => file.insert_all_new(keys, answers),
+                }
             }
-            (inner, _) => inner.own_mut("add_new")?.try_insert_all_new(keys, answers)?,
+            (inner, Operation::Remove) => {
+                let own = inner.own_mut("remove_many")?;
+                let form = form(own);
+                let own = own.as_counting_mut()?;
+                match Texts::of(form, keys, false)? {
+                    Some(texts) => own.remove_all(&texts.all(), answers),
+                    None => own.remove_all(keys, answers),
+                }
+            }
+            (inner, _) => {
+                let own = inner.own_mut("add_new")?;
+                note(own, keys)?;
+                match Texts::of(form(own), keys, true)? {
+                    Some(texts) => own.try_insert_all_new(&texts.all(), answers)?,
+                    None => own.try_insert_all_new(keys, answers)?,
+                }
+            }
         }
         Ok(())
     }
@@ -260,23 +331,51 @@ impl Visit for Check<'_> {
     }
 }
 
-/// Inserts keys into one of umbel's own, which may be a part of another.
-pub(crate) struct InsertOwn<'a>(pub(crate) &'a mut AnyFilter);
+/// The form of a filter's keys, if it is noted.
+#[inline]
+pub(crate) fn form(own: &impl Filter) -> Option<KeyForm> {
+    own.description().form()
+}
 
-impl Visit for InsertOwn<'_> {
-    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
-        Ok(self.0.try_insert_all(keys)?)
+/// Notes the form of keys that are added. In a filter of text, integers become text.
+pub(crate) fn note<K: Element>(own: &mut AnyFilter, keys: &[K]) -> Result<(), Failure> {
+    note_form(own, form_of(keys))
+}
+
+pub(crate) fn note_form(own: &mut AnyFilter, added: Option<KeyForm>) -> Result<(), Failure> {
+    match (form(own), added) {
+        (_, None) | (Some(KeyForm::Text), _) => Ok(()),
+        (Some(own), Some(added)) if own.with(added) == own => Ok(()),
+        (_, Some(added)) => Ok(own.note(added)?),
     }
 }
 
-/// Gathers the hashes of keys, for filters that are built from all of them.
+/// Inserts keys into one of umbel's own, which may be a part of a filter of a form.
+pub(crate) struct InsertOwn<'a> {
+    pub(crate) filter: &'a mut AnyFilter,
+    pub(crate) form: Option<KeyForm>,
+}
+
+impl Visit for InsertOwn<'_> {
+    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
+        match Texts::of(self.form, keys, true)? {
+            Some(texts) => self.filter.try_insert_all(&texts.all())?,
+            None => self.filter.try_insert_all(keys)?,
+        }
+        Ok(())
+    }
+}
+
+/// Gathers the hashes of keys, for filters that are built from all of them, and their form.
 pub(crate) struct Hashes {
     pub(crate) hasher: umbel::KeyHasher,
     pub(crate) hashes: Vec<umbel::KeyHash>,
+    pub(crate) form: Option<KeyForm>,
 }
 
 impl Visit for Hashes {
     fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
+        self.form = self.form.into_iter().chain(form_of(keys)).reduce(KeyForm::with);
         self.hashes.extend(keys.iter().map(|key| key.key_hash(&self.hasher)));
         Ok(())
     }

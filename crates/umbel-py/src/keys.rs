@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
-use umbel::{Key, KeyHash, KeyHasher};
+use umbel::{Key, KeyForm, KeyHash, KeyHasher};
 use umbel_foreign::KeyType;
 
 use crate::errors::Failure;
@@ -23,6 +23,73 @@ pub(crate) enum KeyRef<'a> {
     Large(u64),
     /// Only other systems' filters have such keys.
     Float(f64),
+}
+
+impl KeyRef<'_> {
+    /// The form of the key in a filter of umbel.
+    #[inline]
+    pub(crate) fn form(self) -> KeyForm {
+        match self {
+            Self::Bytes(_) => KeyForm::Bytes,
+            Self::Int(_) | Self::Large(_) => KeyForm::Integer,
+            Self::Float(float) => unreachable!("{float} was taken for a key"),
+        }
+    }
+}
+
+/// Keys as a filter of text has them: integers are their decimal digits.
+#[derive(Default)]
+pub(crate) struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// The texts of keys for a filter of a form, if they differ from the keys. Refuses what is certainly not in it; keys
+    /// that are `added` may give it another form.
+    pub(crate) fn of<K: Element>(
+        form: Option<KeyForm>,
+        keys: &[K],
+        added: bool,
+    ) -> Result<Option<Self>, Failure> {
+        let other = |form| keys.iter().any(|key| key.key().form() != form);
+        match form {
+            Some(KeyForm::Text) if other(KeyForm::Bytes) => {
+                let mut texts = Self::default();
+                for key in keys {
+                    texts.push(key.key());
+                }
+                Ok(Some(texts))
+            }
+            Some(KeyForm::Bytes) if !added && other(KeyForm::Bytes) => Err(Failure::Type(
+                "the filter holds text and bytes, found an int; give str(key), or column.astype(str)".to_owned(),
+            )),
+            Some(KeyForm::Integer) if !added && other(KeyForm::Integer) => Err(Failure::Type(
+                "the filter holds integers, found text or bytes; give int(key), or column.astype(\"int64\")".to_owned(),
+            )),
+            _ => Ok(None),
+        }
+    }
+
+    fn push(&mut self, key: KeyRef<'_>) {
+        match key {
+            KeyRef::Bytes(bytes) => self.bytes.extend_from_slice(bytes),
+            KeyRef::Int(int) => self.bytes.extend(int.to_string().bytes()),
+            KeyRef::Large(int) => self.bytes.extend(int.to_string().bytes()),
+            KeyRef::Float(float) => unreachable!("{float} was taken for a key"),
+        }
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(crate) fn all(&self) -> Vec<&[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end]).collect()
+    }
+}
+
+/// The form of keys together; `None` for no keys.
+pub(crate) fn form_of<K: Element>(keys: &[K]) -> Option<KeyForm> {
+    keys.iter().map(|key| key.key().form()).reduce(KeyForm::with)
 }
 
 /// A type of key that a column can have.
@@ -104,10 +171,6 @@ impl<'a> ForeignKey<'a> {
             (KeyRef::Int(int), KeyType::I32) => F::I32(int.try_into().map_err(|_| {
                 Failure::Value(format!("{int} is out of range: keys of type i32 have 32 bits"))
             })?),
-            (KeyRef::Int(int), KeyType::Bytes) => {
-                buffer.extend(int.to_le_bytes());
-                return Ok(Self::Made(start, buffer.len()));
-            }
             (KeyRef::Int(int), KeyType::Decimal) => {
                 buffer.extend(int.to_string().bytes());
                 return Ok(Self::Made(start, buffer.len()));
@@ -142,6 +205,29 @@ impl<'a> ForeignKey<'a> {
     }
 }
 
+/// What the keys of a filter may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Own,
+    /// Floats, too.
+    Foreign,
+    /// As pybloom, which hashes the text of a key: that of bytes is not these bytes.
+    TextOfKeys,
+}
+
+impl Takes {
+    /// Refuses bytes where they would be taken for a text.
+    pub(crate) fn check_bytes(self) -> PyResult<()> {
+        match self {
+            Self::Own | Self::Foreign => Ok(()),
+            Self::TextOfKeys => Err(PyTypeError::new_err(
+                "pybloom hashes str(key), and the text of b'pear' is \"b'pear'\"; give key.decode() for a key that was added as \
+                 str, and str(key) for one added as bytes",
+            )),
+        }
+    }
+}
+
 /// A Python value that is a key.
 pub(crate) enum OneKey<'a> {
     Ref(KeyRef<'a>),
@@ -157,16 +243,16 @@ impl OneKey<'_> {
         }
     }
 
-    /// The key of a value; only some filters allow `floats` as keys.
+    /// The key of a value for a filter.
     #[inline]
-    pub(crate) fn of<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
+    pub(crate) fn of<'a>(value: &'a Bound<'_, PyAny>, takes: Takes) -> PyResult<OneKey<'a>> {
         if let Some(int) = small_int(value) {
             return Ok(OneKey::Ref(KeyRef::Int(int)));
         }
         if let Some(text) = utf8(value) {
             return Ok(OneKey::Ref(KeyRef::Bytes(text)));
         }
-        of_other_types(value, floats)
+        of_other_types(value, takes)
     }
 }
 
@@ -210,8 +296,9 @@ fn of_text<'a>(text: &'a Bound<'_, PyString>) -> PyResult<OneKey<'a>> {
 
 /// As [`OneKey::of`], for everything that [`small_int`] and [`utf8`] do not handle.
 #[inline(never)]
-fn of_other_types<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
+fn of_other_types<'a>(value: &'a Bound<'_, PyAny>, takes: Takes) -> PyResult<OneKey<'a>> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
+        takes.check_bytes()?;
         return Ok(OneKey::Ref(KeyRef::Bytes(bytes.as_bytes())));
     }
     if let Ok(text) = value.cast::<PyString>() {
@@ -222,7 +309,7 @@ fn of_other_types<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<One
     }
     match value.cast::<PyInt>() {
         Ok(int) => of_int(int),
-        Err(_) => of_other(value, floats),
+        Err(_) => of_other(value, takes),
     }
 }
 
@@ -251,11 +338,11 @@ fn of_large<'a>(int: &Bound<'_, PyInt>) -> PyResult<OneKey<'a>> {
 }
 
 #[cold]
-fn of_other<'a>(value: &Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
+fn of_other<'a>(value: &Bound<'_, PyAny>, takes: Takes) -> PyResult<OneKey<'a>> {
     if let Ok(float) = value.cast::<PyFloat>() {
-        return match floats {
-            true => Ok(OneKey::Ref(KeyRef::Float(float.value()))),
-            false => Err(refused(value)),
+        return match takes {
+            Takes::Own => Err(refused(value)),
+            Takes::Foreign | Takes::TextOfKeys => Ok(OneKey::Ref(KeyRef::Float(float.value()))),
         };
     }
     // Integers of NumPy.
@@ -266,6 +353,7 @@ fn of_other<'a>(value: &Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> 
     }
     // bytearray, memoryview.
     if let Ok(buffer) = PyBuffer::<u8>::get(value) {
+        takes.check_bytes()?;
         return Ok(OneKey::Owned(buffer.to_vec(value.py())?));
     }
     Err(refused(value))
@@ -274,9 +362,9 @@ fn of_other<'a>(value: &Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> 
 /// The key of an item of a column; `None` if it is missing.
 pub(crate) fn of_item<'a>(
     value: &'a Bound<'_, PyAny>,
-    floats: bool,
+    takes: Takes,
 ) -> PyResult<Option<OneKey<'a>>> {
-    match OneKey::of(value, floats) {
+    match OneKey::of(value, takes) {
         Ok(key) => Ok(Some(key)),
         Err(_) if is_missing(value) => Ok(None),
         Err(error) => Err(error),

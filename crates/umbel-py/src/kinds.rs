@@ -5,7 +5,8 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use umbel::{
-    AnyFilter, Bloomier as Static, Form, Growth, KeyHash, KeyHasher, Kind, Plan, Tags, Variant,
+    AnyFilter, Bloomier as Static, Filter as _, Form, Growth, KeyDescription, KeyForm, KeyHash,
+    KeyHasher, Kind, Plan, Tags, Variant,
 };
 use umbel_foreign::{Format, KeyType, Parameters};
 
@@ -14,8 +15,10 @@ use crate::calls::Values;
 use crate::columns::{Column, Source, visit_items};
 use crate::errors::Failure;
 use crate::filter::Filter;
-use crate::inner::{Access, Hashes, Inner, Operation, Other, of_inner, of_kind};
-use crate::keys::OneKey;
+use crate::inner::{
+    Access, Hashes, Inner, Operation, Other, form, note, note_form, of_inner, of_kind,
+};
+use crate::keys::{OneKey, Takes, Texts};
 use crate::values::{Content, Names, Number, count, hasher, size};
 
 /// A Python object of the class for the filter's kind.
@@ -111,16 +114,22 @@ fn extended<T: PyClass<BaseType = Filter>>(filter: Filter, class: T) -> PyClassI
 }
 
 /// A filter that may have keys already.
-fn filled<E>(made: Result<AnyFilter, E>) -> PyResult<Filter>
+fn filled<E>(made: Result<AnyFilter, E>, form: Option<KeyForm>) -> PyResult<Filter>
 where
     Failure: From<E>,
 {
-    Ok(Filter::new(Inner::Own(made.map_err(Failure::from)?)))
+    let mut made = made.map_err(Failure::from)?;
+    if let Some(form) = form {
+        let mut keys = KeyDescription::default();
+        keys.note(form).expect("a description has room for a form");
+        made.describe(keys);
+    }
+    Ok(Filter::new(Inner::Own(made)))
 }
 
-/// The hashes of all keys.
-fn hashes(keys: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<Vec<KeyHash>> {
-    let mut all = Hashes { hasher, hashes: Vec::new() };
+/// The hashes of all keys, and their form.
+fn hashes(keys: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<(Vec<KeyHash>, Option<KeyForm>)> {
+    let mut all = Hashes { hasher, hashes: Vec::new(), form: None };
     let py = keys.py();
     match Source::of(keys)? {
         Source::Column(column) => py.detach(|| column.visit(&mut all))?,
@@ -129,9 +138,9 @@ fn hashes(keys: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<Vec<KeyHash>> 
                 py.detach(|| Column::of_arrays(arrays).visit(&mut all))?;
             }
         }
-        Source::Items { items, column } => visit_items(&items, column, false, &mut all)?,
+        Source::Items { items, column } => visit_items(&items, column, Takes::Own, &mut all)?,
     }
-    Ok(all.hashes)
+    Ok((all.hashes, all.form))
 }
 
 /// A filter of a fixed size.
@@ -199,7 +208,7 @@ impl Counting {
 
     /// Removes a key once. Returns False when it was certainly not there; nothing has changed then.
     fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let key = OneKey::of(key, false)?;
+        let key = OneKey::of(key, Takes::Own)?;
         let mut answer = [false];
         let mut inner = slf.as_super().get().inner.write(slf.py());
         Access::Write(&mut inner, Operation::Remove).answer(&[key.key()], &mut answer)?;
@@ -217,9 +226,14 @@ impl Counting {
 
     /// How often a key was added and not removed, at most; counters stop at their highest value.
     fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u32> {
-        let key = OneKey::of(key, false)?;
+        let key = OneKey::of(key, Takes::Own)?;
         let inner = slf.as_super().get().inner.read(slf.py());
-        Ok(of_kind!(&*inner, Counting(filter) => filter.count(key.key())))
+        let form = of_inner!(&*inner, own => form(own), _other => None);
+        let texts = Texts::of(form, &[key.key()], false)?;
+        Ok(of_kind!(&*inner, Counting(filter) => match &texts {
+            Some(texts) => filter.count(texts.all()[0]),
+            None => filter.count(key.key()),
+        }))
     }
 
     /// A blocked filter of the same keys: a quarter of the size, or less.
@@ -289,7 +303,7 @@ impl Window {
             None => of_plan(&plan, seed, secret)?,
             Some(span) => {
                 let window = umbel::Window::by_time(&plan, hasher(seed, secret)?, span);
-                filled(window.map(AnyFilter::Window))?
+                filled(window.map(AnyFilter::Window), None)?
             }
         };
         Ok(extended(filter, Self))
@@ -297,8 +311,17 @@ impl Window {
 
     /// Adds a key at a tick. Returns True when it was certainly not there before.
     fn add_at(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, tick: u64) -> PyResult<bool> {
-        let key = OneKey::of(key, false)?;
-        let add = |inner: &mut Inner| Ok(window(inner)?.insert_at(key.key(), tick)?);
+        let key = OneKey::of(key, Takes::Own)?;
+        let add = |inner: &mut Inner| {
+            let own = inner.own_mut("add_at")?;
+            note(own, &[key.key()])?;
+            let texts = Texts::of(form(own), &[key.key()], true)?;
+            let window = window(inner)?;
+            Ok(match &texts {
+                Some(texts) => window.insert_at(texts.all()[0], tick)?,
+                None => window.insert_at(key.key(), tick)?,
+            })
+        };
         slf.as_super().get().add_by(slf.py(), add)
     }
 
@@ -385,12 +408,12 @@ impl Bloomier {
         secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let hasher = hasher(seed, secret)?;
-        let hashes = hashes(keys, hasher.clone())?;
+        let (hashes, form) = hashes(keys, hasher.clone())?;
         let built = keys.py().detach(|| {
             let plan = Plan::for_keys(Kind::Bloomier, hashes.len().max(1) as u64, fpp)?;
             Static::build(&plan, &hashes, hasher)
         });
-        Ok(extended(filled(built.map(AnyFilter::Bloomier))?, Self))
+        Ok(extended(filled(built.map(AnyFilter::Bloomier), form)?, Self))
     }
 }
 
@@ -425,17 +448,19 @@ impl Map {
             unreachable!("a plan has its bits");
         };
         let room = 64 - fingerprint;
-        let mut pairs = Vec::new();
+        let (mut pairs, mut form) = (Vec::new(), None::<KeyForm>);
         for item in Values::of(&items)? {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
-            let hash = hasher.hash(OneKey::of(&key, false)?.key());
+            let one = OneKey::of(&key, Takes::Own)?;
+            form = form.into_iter().chain([one.key().form()]).reduce(KeyForm::with);
+            let hash = hasher.hash(one.key());
             let number = value.extract::<u64>().ok().filter(|number| number >> room == 0);
             let number = number.ok_or_else(|| not_in_map(&key, &value, room, fpp))?;
             pairs.push((hash, number));
         }
         let widest = pairs.iter().map(|(_, value)| 64 - value.leading_zeros()).max();
         let map = Static::build_map(&pairs, widest.unwrap_or(0).max(1), fingerprint, hasher);
-        Ok(extended(filled(map.map(AnyFilter::Bloomier))?, Self))
+        Ok(extended(filled(map.map(AnyFilter::Bloomier), form)?, Self))
     }
 
     /// The value of a key; `default` when it is certainly not there.
@@ -480,9 +505,14 @@ fn not_in_map(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, room: u32, fpp: 
 
 impl Map {
     fn value(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-        let key = OneKey::of(key, false)?;
+        let key = OneKey::of(key, Takes::Own)?;
         let inner = slf.as_super().get().inner.read(slf.py());
-        Ok(of_kind!(&*inner, Bloomier(map) => map.get(key.key())))
+        let form = of_inner!(&*inner, own => form(own), _other => None);
+        let texts = Texts::of(form, &[key.key()], false)?;
+        Ok(of_kind!(&*inner, Bloomier(map) => match &texts {
+            Some(texts) => map.get(texts.all()[0]),
+            None => map.get(key.key()),
+        }))
     }
 }
 
@@ -556,9 +586,13 @@ impl Attributes {
     fn add_row(slf: &Bound<'_, Self>, values: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let values =
             values.iter().map(|value| crate::rows::field(&value)).collect::<PyResult<Vec<_>>>()?;
-        slf.as_super().get().add_by(slf.py(), |inner| match inner.own_mut("add_row")? {
-            AnyFilter::Attributes(rows) => Ok(rows.insert_row(&values)?),
-            _ => unreachable!("the class says the kind"),
+        slf.as_super().get().add_by(slf.py(), |inner| {
+            let own = inner.own_mut("add_row")?;
+            note_form(own, Some(KeyForm::Text))?;
+            match own {
+                AnyFilter::Attributes(rows) => Ok(rows.insert_row(&values)?),
+                _ => unreachable!("the class says the kind"),
+            }
         })
     }
 
@@ -595,15 +629,15 @@ impl Cascade {
         secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let hasher = hasher(seed, secret)?;
-        let [included_hashes, excluded_hashes] =
-            [hashes(included, hasher.clone())?, hashes(excluded, hasher.clone())?];
+        let (included_hashes, key_form) = hashes(included, hasher.clone())?;
+        let (excluded_hashes, _) = hashes(excluded, hasher.clone())?;
         let form = if exact_list { Form::List } else { Form::Levels };
         let built = included.py().detach(|| {
             let [n, s] = [&included_hashes, &excluded_hashes].map(|list| list.len() as u64);
             let plan = Plan::for_lists(Variant::Cascade { form }, n.max(1), s, fpp)?;
             umbel::Cascade::build_with_plan(&plan, &included_hashes, &excluded_hashes, hasher)
         });
-        Ok(extended(filled(built.map(AnyFilter::Cascade))?, Self))
+        Ok(extended(filled(built.map(AnyFilter::Cascade), key_form)?, Self))
     }
 }
 

@@ -9,7 +9,7 @@ use umbel::KeyHasher;
 
 use crate::calls::Values;
 use crate::columns::refuse_one_key;
-use crate::keys::OneKey;
+use crate::keys::{OneKey, Takes};
 use crate::values::{Content, check_unkeyed, count, hasher};
 
 /// Divides keys among the parts of a set that is too large for one filter, or for one machine.
@@ -54,7 +54,7 @@ impl Parts {
 
     /// The part of a key, from 0.
     fn part(&self, key: &Bound<'_, PyAny>) -> PyResult<u32> {
-        Ok(self.parts.part(OneKey::of(key, false)?.key()))
+        Ok(self.parts.part(OneKey::of(key, Takes::Own)?.key()))
     }
 
     /// The keys of each part, in their order: a list of lists, by part.

@@ -11,7 +11,7 @@ use arrow_schema::DataType as D;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use umbel::{AnyFilter, Block, KeyHasher};
+use umbel::{AnyFilter, Block, KeyForm, KeyHasher};
 
 use crate::answers::{Answers, Container, is_of_objects, library};
 use crate::arrays::{Answer, BATCH, cast, has_keys, places};
@@ -19,12 +19,12 @@ use crate::calls::Values;
 use crate::errors::Failure;
 use crate::filter::Filter;
 use crate::imports::Stream;
-use crate::inner::{Access, Inner, Operation, of_kind};
-use crate::keys::{KeyRef, OneKey, is_missing};
+use crate::inner::{Access, Inner, Operation, note_form, of_kind};
+use crate::keys::{KeyRef, OneKey, Takes, is_missing};
 
 /// The bytes of a field.
 pub(crate) fn field(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    Ok(match OneKey::of(value, false)?.key() {
+    Ok(match OneKey::of(value, Takes::Own)?.key() {
         KeyRef::Bytes(bytes) => bytes.to_vec(),
         KeyRef::Int(int) => int.to_string().into_bytes(),
         KeyRef::Large(int) => int.to_string().into_bytes(),
@@ -100,6 +100,10 @@ fn answer_rows(
     rows: &Rows,
     answers: &mut [bool],
 ) -> Result<(), Failure> {
+    // Fields are text.
+    if let Access::Write(Inner::Own(own), Operation::Add) = access {
+        note_form(own, Some(KeyForm::Text))?;
+    }
     match access {
         Access::Read(Inner::Own(AnyFilter::Attributes(filter))) => {
             look_up(filter, names, rows, answers)

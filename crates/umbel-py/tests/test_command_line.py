@@ -54,6 +54,9 @@ def test_filters_are_the_same_on_both_sides(kind, tmp_path):
     else:
         ours = KINDS[kind]()
         ours.update(MEMBERS)
+    # A program may have other types for numbers; lines do not.
+    assert ours.description == [("type", "bytes")]
+    ours.describe([("type", "text")])
     assert ours.to_bytes() == theirs.read_bytes()
     opened = umbel.open(theirs)
     assert opened == ours
@@ -86,6 +89,7 @@ def test_rows_and_lists(tmp_path):
     theirs = tmp_path / "cascade.umbel"
     run("build", "-q", "--kind", "cascade", "--fpp", 0.01, "--except", allow, "-o", theirs, block)
     ours = umbel.Cascade(MEMBERS[:1000], MEMBERS[1000:], 0.01)
+    ours.describe([("type", "text")])
     assert ours == umbel.open(theirs)
 
 

@@ -13,6 +13,8 @@ import pytest
 
 import umbel
 
+PROGRAM = os.environ.get("UMBEL", "umbel")
+
 
 @pytest.fixture(params=["blocked", "classic", "sliced"])
 def path(tmp_path, request):
@@ -57,7 +59,8 @@ def test_processes_that_are_killed_lose_nothing(path):
         process = start(ADD, path, writer)
         last = [process.stdout.readline() for _ in range(200 * writer + 1)][-1]
         process.kill()
-        rest, _ = process.communicate()
+        rest = process.stdout.read()
+        process.communicate()
         # The last line may be cut.
         killed.append(max([int(last), *map(int, rest.splitlines()[:-1])]))
     with pytest.raises(ValueError, match="its last user was killed before it sealed the file: .* umbel add seals it"):
@@ -65,10 +68,10 @@ def test_processes_that_are_killed_lose_nothing(path):
     with pytest.raises(ValueError, match="no checksums"):
         umbel.open(path, mmap=True)
     for verb in (["info", path], ["query", path, os.devnull]):
-        refused = subprocess.run(["umbel", *verb], capture_output=True, text=True)
+        refused = subprocess.run([PROGRAM, *verb], capture_output=True, text=True)
         assert refused.returncode == 2 and "umbel add seals it" in refused.stderr, refused
     unsealed = path.read_bytes()
-    added = subprocess.run(["umbel", "add", path], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    added = subprocess.run([PROGRAM, "add", path], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert added.returncode == 0 and "warning: " in added.stderr and "sealed it with the bits that it has" in added.stderr
 
     def whole():
@@ -87,7 +90,7 @@ def test_processes_that_are_killed_lose_nothing(path):
 def test_others_that_change_the_file_wait(path):
     seen = umbel.open(path, shared=True)
     seen.update(["a"])
-    add = subprocess.Popen(["umbel", "add", path], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    add = subprocess.Popen([PROGRAM, "add", path], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     add.stdin.write(b"line\n")
     add.stdin.close()
     assert b"waiting for another run" in add.stderr.readline()
@@ -121,6 +124,8 @@ def test_what_it_answers(path):
         seen.update(keys, ["c"], (str(number) for number in range(10)))
         assert seen.contains_many(keys, threads=2).all() and seen.contains_many(["c", "d"]) == [True, False]
         whole.update(["a", "b", "c"], keys, map(str, range(10)))
+        # A shared file notes no form: its header stays.
+        whole.describe([])
         assert seen.snapshot() == whole
         seen.sync()
         assert repr(seen) == f"<SharedFile: {path}>"

@@ -225,3 +225,23 @@ def test_filters_of_rows_are_looked_up_by_name(spark):
         assert [row.found for row in found] == expected
     with pytest.raises(ValueError, match="holds rows of user, item, found price; rename"):
         us.maybe_in(table.withColumnRenamed("item", "price"), "price", filter)
+
+
+def test_columns_are_asked_in_the_form_of_the_filter(spark, tmp_path):
+    numbers = spark.range(100).select("id", F.col("id").cast("string").alias("text"))
+
+    def found(column, filter):
+        return numbers.where(us.maybe_in(numbers, column, filter)).count()
+
+    made = us.build(numbers, "id", 1e-6, keys=100)
+    assert made.description == [("type", "integer")] and found("id", made) == 100
+    assert us.build(numbers, "text", 1e-6, keys=100).description == [("type", "bytes")]
+    with pytest.raises(TypeError, match=r'column text: the filter holds integers, found string; cast\("bigint"\)'):
+        us.maybe_in(numbers, "text", made)
+    texts = umbel.Bloom(100, 1e-6)
+    texts.update(map(str, range(100)))
+    with pytest.raises(TypeError, match=r'column id: the filter holds text and bytes, found bigint; cast\("string"\)'):
+        us.maybe_in(numbers, "id", texts)
+    # As of lines: integers are their digits.
+    texts.describe([("type", "text")])
+    assert found("id", texts) == found("text", texts) == 100

@@ -61,6 +61,8 @@ def test_answers_are_those_of_the_core(table, python):
         while filter.receipt().fpp < 0.4:
             filter.add_many(np.arange(first, first + step))
             first += step
+        # They are asked for keys of any type.
+        filter.describe([])
     assert all(us.Shared(filter).in_java for filter in filters)
 
     def answers():

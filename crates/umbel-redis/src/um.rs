@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use umbel::{
-    AnyFilter, AnyScheme, Fact, Figure, Filter as _, Full, Hashing, InsertError, KeyHash,
+    AnyFilter, AnyScheme, Fact, Figure, Filter as _, Full, Hashing, InsertError, KeyForm, KeyHash,
     KeyHasher, Kind, Loader, Plan, Receipt, Scheme, Variant, Window,
 };
 
@@ -149,10 +149,12 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         }
     }
     check_size(context, plan.bytes(), plan.bytes()).map_err(no_memory)?;
-    let filter = match span {
+    let mut filter = match span {
         None => AnyFilter::with_plan(&plan, scheme).map_err(refused)?,
         Some(span) => AnyFilter::Window(Window::by_time(&plan, scheme, span).map_err(refused)?),
     };
+    // What clients send: numbers are their digits.
+    filter.note(KeyForm::Text).map_err(refused)?;
     opened.set(Box::new(Umbel::new(Some(filter), None)));
     drop(opened);
     // The default secret may differ on replicas, so the filter's own is named.
@@ -190,16 +192,35 @@ enum Keys<'a> {
 impl Keys<'_> {
     fn hashes(&self, filter: &Filter) -> Result<Cow<'_, [KeyHash]>, Refusal> {
         match self {
-            Self::Items(items) => hashed(filter, items).map(Cow::Owned),
+            Self::Items(items) => hashed(filter, items, true).map(Cow::Owned),
             Self::Hashes(hashes) => Ok(Cow::Borrowed(hashes)),
         }
     }
 }
 
-/// Hashes keys for a filter.
-fn hashed(filter: &Filter, keys: &[Argument<'_>]) -> Result<Vec<KeyHash>, Refusal> {
+/// Hashes keys for a filter. In one of integers they are those that clients write in digits; others can be looked up, but
+/// not `added`.
+fn hashed(filter: &Filter, keys: &[Argument<'_>], added: bool) -> Result<Vec<KeyHash>, Refusal> {
     let hasher = hasher(filter)?;
-    Ok(keys.iter().map(|key| hasher.hash(key.bytes())).collect())
+    let integers = filter.description().form() == Some(KeyForm::Integer);
+    let hash = |key: &Argument<'_>| match KeyForm::integer(key.bytes()).filter(|_| integers) {
+        Some(integer) => Ok(hasher.hash(integer)),
+        None if integers && added => Err(Refusal::Words(
+            "ERR the filter holds integers; add integers from -9223372036854775808 to 18446744073709551615",
+        )),
+        None => Ok(hasher.hash(key.bytes())),
+    };
+    keys.iter().map(hash).collect()
+}
+
+/// The hashes of keys that are integers, where a filter may hold these besides others; else those that keys have there.
+fn hashed_as_integers(filter: &Filter, keys: &[Argument<'_>]) -> Result<Vec<KeyHash>, Refusal> {
+    let hasher = hasher(filter)?;
+    let hash = |key: &Argument<'_>| match KeyForm::integer(key.bytes()) {
+        Some(integer) => hasher.hash(integer),
+        None => hasher.hash(key.bytes()),
+    };
+    Ok(keys.iter().map(hash).collect())
 }
 
 /// Keys that are added together; if the filter has to grow, the ones added so far are looked up again.
@@ -331,7 +352,7 @@ fn look_up(
 ) -> Result<Vec<bool>, Refusal> {
     let mut opened = context.key(key);
     let filter = self::found(opened.get())?;
-    let hashes = hashed(filter, keys)?;
+    let hashes = hashed(filter, keys, false)?;
     // While a job reads it, nothing is forgotten.
     if let Some(AnyFilter::Window(window)) = Arc::get_mut(filter)
         && window.span().is_some()
@@ -341,6 +362,11 @@ fn look_up(
     }
     let mut found = vec![false; keys.len()];
     filter.contains_all(&hashes, &mut found);
+    if filter.description().form() == Some(KeyForm::Mixed) {
+        let mut others = vec![false; keys.len()];
+        filter.contains_all(&hashed_as_integers(filter, keys)?, &mut others);
+        found.iter_mut().zip(others).for_each(|(found, other)| *found |= other);
+    }
     Ok(found)
 }
 

@@ -197,7 +197,7 @@ pub struct Report {
     pub joined: Option<Joined>,
     /// Lines to remove from a filter that were certainly not in it.
     pub absent: Option<u64>,
-    /// The assumed type of the keys of another system's filter, if none was given. If they have another type, the
+    /// The assumed type of the keys of a filter that does not record it, if none was given. If they have another type, the
     /// answer says nothing about them.
     pub assumed_type: Option<umbel_foreign::KeyType>,
     /// The error that the answer may have; `None` if it is exact.

@@ -203,7 +203,7 @@ pub use filter::{
 #[doc(hidden)]
 pub use filter::{Fact, Figure, Names};
 #[doc(inline)]
-pub use format::{FileError, KeyDescription};
+pub use format::{FileError, KeyDescription, KeyForm};
 #[doc(hidden)]
 pub use hash::{Algorithm, AnyScheme, SECRET_TAG};
 #[doc(inline)]

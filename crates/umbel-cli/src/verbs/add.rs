@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use umbel::Filter as _;
 use umbel_foreign::ForeignFilter;
 use umbel_sets::{Filter, LargeFilter, Options, Receipt, Report};
 
@@ -11,14 +12,14 @@ use super::build::add_lines;
 use super::explain;
 use crate::Outcome;
 use crate::args::AddArgs;
-use crate::filters;
+use crate::filters::{self, Keys};
 use crate::lines::{self, OutputPath, Rows, Source};
 use crate::output::print;
 use crate::report::Run;
 use crate::wrapped::{self, Seal};
 
 pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
-    let options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let output = [OutputPath::Filter(&args.filter)];
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
@@ -28,10 +29,11 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let trust = wrapped::trust(&args.trust)?;
     wrapped::check_trust(&lock.file, path, trust.as_ref())?;
     if let Some(large) = filters::large(&lock, path, secret, &args.foreign, &options)? {
-        return in_pieces(large, args, sources, key.as_ref(), &options);
+        return in_pieces(large, args, sources, key.as_ref(), &mut options);
     }
     let mut locked = filters::read_locked(lock, path, secret, &args.foreign, &options)?;
-    filters::check_keys(&locked.filter, &args.filter, &options, &args.names)?;
+    let keys = Keys::Added(args.foreign.key_type);
+    filters::check_keys(&locked.filter, path, &mut options, &args.names, keys)?;
     check_type(&locked.filter, path)?;
     if args.work.explain {
         print(explain::has(&locked.filter, args.work.voice.json))?;
@@ -39,6 +41,9 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     }
     let run = Run::start("add", args.work.voice, &options.resources.progress);
     let mut report = Report::default();
+    if let Filter::Own(own) = &mut locked.filter {
+        own.note(filters::form_read(&options))?;
+    }
     add_lines(sources, &mut locked.filter, &args.filter, &options, &mut report)?;
     let write = |out: &mut (dyn Write + Send)| Ok(locked.filter.write(out)?);
     report.bytes_written +=
@@ -70,9 +75,10 @@ fn in_pieces(
     args: &AddArgs,
     sources: Vec<Source>,
     key: Option<&Seal>,
-    options: &Options,
+    options: &mut Options,
 ) -> Result<Outcome> {
-    filters::check_large(&large, &args.filter, options, &args.names)?;
+    let keys = Keys::Added(args.foreign.key_type);
+    filters::check_large(&large, &args.filter, options, &args.names, keys)?;
     if args.work.explain {
         print(explain::plan(large.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);

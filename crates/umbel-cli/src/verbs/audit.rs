@@ -13,13 +13,14 @@ use umbel_share::audit::{Cover, Expected, Hits, Listing, block_rates, posterior}
 
 use super::explain;
 use crate::Outcome;
-use crate::args::{AuditArgs, ForeignArgs, FormatArgs};
+use crate::args::{AuditArgs, ForeignArgs, FormatArgs, NamesArgs};
+use crate::filters::{self, Keys};
 use crate::lines::{self, Rows};
 use crate::output::{check_target, print, refuse_in_place_of, write_text};
 use crate::report::add_warnings;
+use crate::standard;
 use crate::standard::is_standard;
 use crate::target::Sort;
-use crate::{filters, standard};
 
 pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
     if args.candidates.is_empty() && args.work.files_from.is_none() && args.universe.is_none() {
@@ -108,7 +109,8 @@ impl Search {
 
 /// Tests guesses in a filter that answers.
 fn tested(filter: Filter, args: &AuditArgs, options: &Options) -> Result<Findings> {
-    filters::check_keys(&filter, &args.filter, options, &Default::default())?;
+    let (mut options, names) = (options.clone(), NamesArgs::default());
+    filters::check_keys(&filter, &args.filter, &mut options, &names, Keys::Asked(None))?;
     let own = filters::own(filter, &args.filter, "audit")?;
     if own.kind().rows() {
         bail!(
@@ -129,7 +131,7 @@ fn tested(filter: Filter, args: &AuditArgs, options: &Options) -> Result<Finding
         Search { universe: universe.0, listing, each: seconds_per_lookup(&own) }
     });
     if !args.candidates.is_empty() || args.work.files_from.is_some() {
-        look_up(&own, &mut findings, args, options)?;
+        look_up(&own, &mut findings, args, &options)?;
     }
     Ok(findings)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use umbel::{AnyFilter, Attributes, Filter as _, KeyDescription, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Attributes, Filter as _, KeyDescription, KeyForm, KeyHasher, Kind, Plan};
 use umbel_foreign::{Foreign, ForeignInsert, Format};
 use umbel_numbers::Count;
 use umbel_sets::{BloomierBuild, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
@@ -37,17 +37,14 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     if let Some(format) = args.foreign.format.format {
         return build_foreign(args, format, existing, key.as_ref(), &options);
     }
-    if args.foreign.key_type.is_some() {
-        bail!(
-            "--key-type requires --format: the keys of umbel's own filters are the bytes of the lines; omit it"
-        );
-    }
+    let form = args.foreign.key_type.map_or(Ok(KeyForm::Text), filters::form_of)?;
+    filters::read_keys_as(form, true, &mut options);
     options.resources.progress = Arc::new(Progress::with_sample(SAMPLE));
     if let Some(of) = args.prefixes {
         prefixes::check_build(args)?;
         options.form.normalization.read = Some(prefixes::one_entry(of.into()));
     }
-    build_own(args, existing, key.as_ref(), &options)?;
+    build_own(args, existing, key.as_ref(), form, &options)?;
     let Voice { json, quiet, .. } = args.work.voice;
     if secret.is_none()
         && args.prefixes.is_none()
@@ -66,6 +63,7 @@ fn build_own(
     args: &BuildArgs,
     existing: Existing,
     key: Option<&Seal>,
+    form: KeyForm,
     options: &Options,
 ) -> Result<()> {
     let secret = filters::secret(&args.secret)?;
@@ -79,7 +77,7 @@ fn build_own(
     if kind.rows() && options.form.records.key().is_empty() {
         return Err(umbel::RowError::NoAttributes.into());
     }
-    let keys = umbel_sets::keys_of(kind, &options.form, &args.names.names)?;
+    let keys = umbel_sets::keys_of(kind, &options.form, &args.names.names, form)?;
     if kind == Kind::Cascade {
         return build_lists(args, existing, key, hasher, keys, options);
     }

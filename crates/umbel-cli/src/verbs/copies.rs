@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use umbel::{AnyFilter, Filter as _};
+use umbel::{AnyFilter, Filter as _, KeyForm};
 use umbel_sets::{Filter, Report};
 use umbel_share::noisy::Copies;
 
@@ -29,7 +29,8 @@ pub(super) fn build(args: &BuildArgs, count: u32) -> Result<Outcome> {
     let claim = |path: &PathBuf| filters::claim_output(path, Sort::FILTER, args.replace.force);
     let claimed = paths.iter().map(claim).collect::<Result<Vec<_>>>()?;
     let options = lines::options(&args.work)?;
-    let names = umbel_sets::keys_of(umbel::Kind::Blocked, &options.form, &args.names.names)?;
+    let names =
+        umbel_sets::keys_of(umbel::Kind::Blocked, &options.form, &args.names.names, KeyForm::Text)?;
     let outputs: Vec<_> = paths.iter().map(|path| OutputPath::Filter(path)).collect();
     let sources = lines::open_beside(&args.files, &args.work, &outputs, Rows::OfOne, &options)?;
     let run = Run::start("build", args.work.voice, &options.resources.progress);

@@ -9,7 +9,7 @@ use umbel_sets::{Filter, LargeFilter, Options, Query};
 use super::{answer, explain, prefixes};
 use crate::Outcome;
 use crate::args::QueryArgs;
-use crate::filters;
+use crate::filters::{self, Keys};
 use crate::formats;
 use crate::lines::{self, Rows};
 use crate::output::{check_target, print, refuse_in_place_of, write_result};
@@ -31,26 +31,27 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
         ),
         _ => bail!("-: standard input can be read only once; name it once"),
     }
-    let options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let secret = secret.as_ref();
     if let Some(of) = args.prefixes {
         return prefixes::look_up(args, of.into(), secret, options);
     }
     if !args.and.is_empty() {
-        return several(args, secret, &options);
+        return several(args, secret, &mut options);
     }
     let file = filters::open_beside(&args.filter, &options, &args.trust)?;
     if let Some(large) = filters::large(&file, &args.filter, secret, &args.foreign, &options)? {
-        return in_pieces(large, args, &options);
+        return in_pieces(large, args, &mut options);
     }
     let filter = filters::read(&file, &args.filter, secret, &args.foreign, &options)?;
-    filters::check_keys(&filter, &args.filter, &options, &args.names)?;
+    let keys = Keys::Asked(args.foreign.key_type);
+    filters::check_keys(&filter, &args.filter, &mut options, &args.names, keys)?;
     look_up(&[filter], args, &options)
 }
 
 /// As [`query`], in several filters: all of them fit within the memory cap.
-fn several(args: &QueryArgs, secret: Option<&Secret>, options: &Options) -> Result<Outcome> {
+fn several(args: &QueryArgs, secret: Option<&Secret>, options: &mut Options) -> Result<Outcome> {
     let paths = || std::iter::once(&args.filter).chain(&args.and);
     let mut files = Vec::new();
     let mut bytes = 0u64;
@@ -70,7 +71,16 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &Options) -> Resu
             }
             read => read?,
         };
-        filters::check_keys(&filter, path, options, &args.names)?;
+        let integers = options.form.normalization.read.is_some();
+        let keys = Keys::Asked(args.foreign.key_type);
+        filters::check_keys(&filter, path, options, &args.names, keys)?;
+        if options.form.normalization.read.is_some() != integers && !all.is_empty() {
+            bail!(
+                "{}: holds integers, and {} other keys; a line is either: query one after the other",
+                path.display(),
+                args.filter.display()
+            );
+        }
         all.push(filter);
     }
     if secret.is_some() && !keyed {
@@ -95,13 +105,17 @@ fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcom
         Ok((query.fpp(), query.finish()?))
     };
     let (rate, mut total) = write_result(args.output.to.file(), args.output.total, ask)?;
-    total.assumed_type = all.iter().find_map(Filter::assumed_type);
+    total.assumed_type = match args.foreign.key_type {
+        Some(_) => None,
+        None => all.iter().find_map(Filter::assumed_type),
+    };
     answer::finish(run, args, total, Some(rate))
 }
 
 /// As [`query`], with a filter larger than the memory cap.
-fn in_pieces(large: LargeFilter<'_>, args: &QueryArgs, options: &Options) -> Result<Outcome> {
-    filters::check_large(&large, &args.filter, options, &args.names)?;
+fn in_pieces(large: LargeFilter<'_>, args: &QueryArgs, options: &mut Options) -> Result<Outcome> {
+    let keys = Keys::Asked(args.foreign.key_type);
+    filters::check_large(&large, &args.filter, options, &args.names, keys)?;
     let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
     if args.work.explain {
         print(explain::plan(large.plan(), args.work.voice.json))?;

@@ -9,7 +9,7 @@ use umbel_sets::{Filter, Report};
 use super::explain;
 use crate::Outcome;
 use crate::args::{ForeignArgs, RemoveArgs};
-use crate::filters::{self, Locked};
+use crate::filters::{self, Keys, Locked};
 use crate::lines::{self, OutputPath, Rows};
 use crate::output::print;
 use crate::report::{Run, say};
@@ -17,7 +17,7 @@ use crate::wrapped;
 use umbel_numbers::{Count, Rate};
 
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
-    let options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let output = [OutputPath::Filter(&args.filter)];
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
@@ -29,7 +29,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     wrapped::check_trust(&lock.file, &args.filter, trust.as_ref())?;
     let Locked { filter, lock: _lock, notes } =
         filters::read_locked(lock, &args.filter, secret.as_ref(), &foreign, &options)?;
-    filters::check_keys(&filter, &args.filter, &options, &args.names)?;
+    filters::check_keys(&filter, &args.filter, &mut options, &args.names, Keys::Asked(None))?;
     let mut filter = filters::own(filter, &args.filter, "remove")?;
     // Refused before any line is read.
     filter.as_counting_mut().with_context(|| args.filter.display().to_string())?;

@@ -12,7 +12,7 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::de::IgnoredAny;
-use umbel::{AnyFilter, Filter, KeyDescription, KeyHasher, Kind, Plan, Variant};
+use umbel::{AnyFilter, Filter, KeyDescription, KeyForm, KeyHasher, Kind, Plan, Variant};
 use umbel_io::{Closer, FileAt, State, Stops, compression};
 use umbel_numbers::counted;
 use umbel_sets::journal::{self, Journal, JournaledFile, Notes, OutputState, Reached};
@@ -25,7 +25,7 @@ use super::explain;
 use crate::Outcome;
 use crate::args::{ForeignArgs, UnseenArgs};
 use crate::atomic::{self, Existing};
-use crate::filters::{self, Locked};
+use crate::filters::{self, Keys, Locked};
 use crate::lines::{self, Source};
 use crate::output::{Screen, print, refuse_in_place_of, stdout};
 use crate::report::{Run, say};
@@ -43,7 +43,7 @@ fn append(args: &UnseenArgs) -> Option<&Path> {
 
 pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     let path = args.filter.as_path();
-    let options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let named = append(args);
     let journal = journal::path_of(path);
@@ -66,7 +66,8 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
             return Ok(Outcome::Done);
         }
         let hasher = secret.clone().map_or_else(KeyHasher::default, KeyHasher::keyed);
-        let keys = umbel_sets::keys_of(kind.kind(), &options.form, &args.names.names)?;
+        let keys =
+            umbel_sets::keys_of(kind.kind(), &options.form, &args.names.names, KeyForm::Text)?;
         // Another run may have created it meanwhile; then use that file.
         match make(path, &plan, hasher, keys, &options) {
             Err(error) if !path.exists() => return Err(error),
@@ -76,11 +77,11 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     let foreign = ForeignArgs::default();
     let lock = filters::open_locked(path, false)?;
     if let Some(large) = filters::large(&lock, path, secret.as_ref(), &foreign, &options)? {
-        return in_pieces(large, &lock.file, path, args, sources, &options);
+        return in_pieces(large, &lock.file, path, args, sources, &mut options);
     }
     let Locked { filter, lock, notes } =
         filters::read_locked(lock, path, secret.as_ref(), &foreign, &options)?;
-    filters::check_keys(&filter, path, &options, &args.names)?;
+    filters::check_keys(&filter, path, &mut options, &args.names, Keys::Added(None))?;
     let mut filter = filters::own(filter, path, "unseen")?;
     check_options(filter.plan(), args).with_context(|| path.display().to_string())?;
     if args.work.explain {
@@ -146,9 +147,9 @@ fn in_pieces(
     path: &Path,
     args: &UnseenArgs,
     sources: Vec<Source>,
-    options: &Options,
+    options: &mut Options,
 ) -> Result<Outcome> {
-    filters::check_large(&large, path, options, &args.names)?;
+    filters::check_large(&large, path, options, &args.names, Keys::Added(None))?;
     check_options(large.plan(), args).with_context(|| path.display().to_string())?;
     if args.work.explain {
         print(explain::plan(large.plan(), args.work.voice.json))?;

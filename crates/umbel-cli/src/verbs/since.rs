@@ -15,7 +15,7 @@ use umbel_share::FileKind;
 use super::delta;
 use crate::args::{BuildArgs, ForeignArgs, TrustArgs};
 use crate::atomic::Existing;
-use crate::filters::{self, Opened};
+use crate::filters::{self, Keys, Opened};
 use crate::formats;
 use crate::report::Run;
 use crate::standard::is_standard;
@@ -95,14 +95,15 @@ fn plan(
     options: &Options,
 ) -> Result<Plan> {
     let foreign = ForeignArgs::default();
-    let plan = match filters::large(file, path, secret, &foreign, options)? {
+    let (mut options, keys) = (options.clone(), Keys::Added(args.foreign.key_type));
+    let plan = match filters::large(file, path, secret, &foreign, &options)? {
         Some(large) => {
-            filters::check_large(&large, path, options, &args.names)?;
+            filters::check_large(&large, path, &mut options, &args.names, keys)?;
             *large.plan()
         }
         None => {
-            let filter = filters::read(file, path, secret, &foreign, options)?;
-            filters::check_keys(&filter, path, options, &args.names)?;
+            let filter = filters::read(file, path, secret, &foreign, &options)?;
+            filters::check_keys(&filter, path, &mut options, &args.names, keys)?;
             *filters::own(filter, path, "build --since")?.plan()
         }
     };

@@ -3,12 +3,12 @@
 //! Hashes do not depend on where a key came from, so a filter of one column accepts keys of another, and answers that
 //! all of them are absent. The description in its file distinguishes them.
 
-use umbel::{KeyDescription, Kind};
+use umbel::{KeyDescription, KeyForm, Kind};
 
 use crate::{Error, Form, Missing};
 
-/// Returns the description for a filter made from the keys of a job: empty for whole records compared as they are.
-/// `names` are the filter's names for the fields of the key; empty if it uses the job's.
+/// Returns the description for a filter made from the keys of a job, which have a form. `names` are the filter's names for
+/// the fields of the key; empty if it uses the job's.
 ///
 /// A filter of rows stores the names of its fields itself, and queries can name any of them in any order: they are not
 /// repeated.
@@ -16,7 +16,12 @@ use crate::{Error, Form, Missing};
 /// # Errors
 /// [`Error::Names`] if there are names, but not one for each field; [`Error::NamesOfRows`]; [`Error::Filter`] if they
 /// are too long.
-pub fn keys_of(kind: Kind, form: &Form, names: &[String]) -> Result<KeyDescription, Error> {
+pub fn keys_of(
+    kind: Kind,
+    form: &Form,
+    names: &[String],
+    key_form: KeyForm,
+) -> Result<KeyDescription, Error> {
     let fields = form.records.key();
     if form.missing == Missing::Keep {
         return Err(Error::KeptWithoutKey);
@@ -31,11 +36,11 @@ pub fn keys_of(kind: Kind, form: &Form, names: &[String]) -> Result<KeyDescripti
     let mut keys = KeyDescription::default();
     let mut say =
         |name, value: &str| keys.push(name, value).map_err(|error| Error::Filter(error.into()));
-    if !kind.rows() && !names.is_empty() {
+    if !kind.rows() {
         // In the order of the key.
         names.iter().try_for_each(|field| say("field", field))?;
-        say("type", "text")?;
     }
+    say("type", key_form.name())?;
     form.normalization.steps().try_for_each(|step| say("normalization", step))?;
     Ok(keys)
 }
@@ -72,10 +77,10 @@ mod tests {
     #[test]
     fn types_and_normalizations_must_be_the_same() {
         let none = keys(&[]);
-        let numbers = keys(&[("type", "u64")]);
+        let numbers = keys(&[("type", "ip-prefix")]);
         let lower = keys(&[("normalization", "lowercase")]);
         let trimmed = keys(&[("normalization", "lowercase"), ("normalization", "trim")]);
-        let two = keys(&[("type", "text"), ("type", "u64")]);
+        let two = keys(&[("type", "text"), ("type", "ip-prefix")]);
         for (left, right) in [
             (&none, &numbers),
             (&none, &lower),

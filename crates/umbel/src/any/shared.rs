@@ -141,6 +141,11 @@ impl<H: Hashing> SharedFile<H> {
         self.answer_each(keys, found, |hash| self.contains_hash(hash));
     }
 
+    /// Returns the description of its keys.
+    pub fn description(&self) -> &KeyDescription {
+        &self.description
+    }
+
     /// Returns its plan.
     pub fn plan(&self) -> &Plan {
         &self.plan

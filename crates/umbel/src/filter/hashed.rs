@@ -269,12 +269,12 @@ impl<C: Owned, H: Hashing> Hashed<C, H> {
         other: &Hashed<C::With<T>, impl Hashing>,
         how: Merge,
     ) -> Result<(), MergeError> {
-        same_keys(self, other)?;
-        self.core.merge(&other.core, how)?;
-        // A description of one filter's keys need not hold for all.
-        if self.description != other.description {
-            self.description = KeyDescription::default();
+        let mut both = same_keys(self, other)?;
+        if how == Merge::Union && self.description.is_empty() && self.core.is_empty() {
+            both = other.description.clone();
         }
+        self.core.merge(&other.core, how)?;
+        self.description = both;
         Ok(())
     }
 }
@@ -287,20 +287,16 @@ pub(crate) fn hashes_of<'a, K: Key<H>, H>(keys: &'a [K], hasher: &H) -> Cow<'a, 
     }
 }
 
-/// Checks that two filters hold keys of the same description, hashed alike.
+/// Checks that two filters hold keys of the same description, hashed alike; returns that of all.
 pub(crate) fn same_keys<C, D>(
     left: &Hashed<C, impl Hashing>,
     right: &Hashed<D, impl Hashing>,
-) -> Result<(), MergeError> {
+) -> Result<KeyDescription, MergeError> {
     let [ours, theirs] = [left.hasher.scheme(), right.hasher.scheme()];
     if ours != theirs {
         return Err(MergeError::SchemesDiffer(ours, theirs));
     }
-    let [ours, theirs] = [&left.description, &right.description];
-    if ours != theirs && !ours.is_empty() && !theirs.is_empty() {
-        return Err(MergeError::KeysDiffer);
-    }
-    Ok(())
+    left.description.with(&right.description).ok_or(MergeError::KeysDiffer)
 }
 
 /// Calls `each` with the hashes of keys and their range in `keys`, group by group, up to the first error. `prefetch`

@@ -8,7 +8,8 @@ use super::core::GROUP;
 use super::hashed::hashed;
 use super::{InsertError, Receipt};
 use crate::bits::Block;
-use crate::format::KeyDescription;
+use crate::error::FieldError;
+use crate::format::{KeyDescription, KeyForm};
 use crate::hash::{Key, KeyHash, KeyHasher, Portable};
 use crate::plan::{Kind, Plan};
 use crate::prelude::*;
@@ -54,6 +55,21 @@ pub trait Filter<H = KeyHasher>: sealed::Body<H> {
     /// Sets the description of its keys, which its files store and merges compare.
     fn describe(&mut self, keys: KeyDescription) {
         self.body_mut().describe(keys);
+    }
+
+    /// Notes that keys of a form go into the filter: in its description, if it is empty or its form is noted. To be
+    /// called before the first of them is inserted.
+    ///
+    /// # Errors
+    /// [`FieldError`] if the description has no room for it.
+    fn note(&mut self, form: KeyForm) -> Result<(), FieldError> {
+        if self.description().form().is_none() && !self.is_empty() {
+            return Ok(());
+        }
+        let mut keys = self.description().clone();
+        keys.note(form)?;
+        self.describe(keys);
+        Ok(())
     }
 
     /// Returns whether the key with this hash may be in the filter.

@@ -14,7 +14,7 @@ use crate::prelude::*;
 /// | name | value |
 /// |---|---|
 /// | `field` | a field of the records that keys were taken from; once for each, in the order of the key |
-/// | `type` | the type of the keys, such as `text` or `u64` |
+/// | `type` | the type of the keys: that of a [`KeyForm`], or another one |
 /// | `normalization` | what was done to keys before they were hashed, such as `ignore-case`; once for each step, in order |
 ///
 /// ```
@@ -32,6 +32,8 @@ use crate::prelude::*;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyDescription {
     entries: Vec<(String, String)>,
+    /// The form that the entries say: it is asked for with every key.
+    form: Option<KeyForm>,
 }
 
 /// A filter holds other keys than the ones looked up in it.
@@ -81,13 +83,69 @@ impl fmt::Display for Family {
     }
 }
 
+/// How the keys of a filter became bytes: whoever looks up keys has to make their bytes in the same way.
+///
+/// The front ends note it with the first key, and ask in that form: digits become integers in a filter of integers, and
+/// integers their digits in one of text. The library leaves it to the caller, who knows the types of the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyForm {
+    /// Lines, fields of records, or what clients of a server send: a number is the text of its digits.
+    Text,
+    /// Texts and bytes that a program gave as such: it may have other types for numbers.
+    Bytes,
+    /// Integers, 8 little-endian bytes each.
+    Integer,
+    /// Several of these.
+    Mixed,
+}
+
+impl KeyForm {
+    const ALL: [Self; 4] = [Self::Text, Self::Bytes, Self::Integer, Self::Mixed];
+
+    /// Returns its name, the value of `type` in a description. Part of the format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Bytes => "bytes",
+            Self::Integer => "integer",
+            Self::Mixed => "mixed",
+        }
+    }
+
+    /// Returns the key of an integer that is written in decimal digits, from -2⁶³ to 2⁶⁴ - 1; `None` for any other text, and
+    /// for one that no program writes: with a plus sign, or with zeros in front.
+    ///
+    /// ```
+    /// use umbel::KeyForm;
+    ///
+    /// assert_eq!(KeyForm::integer(b"-7"), Some((-7i64).to_le_bytes()));
+    /// assert_eq!(KeyForm::integer(b"007"), None);
+    /// ```
+    pub fn integer(text: &[u8]) -> Option<[u8; 8]> {
+        let digits = text.strip_prefix(b"-").unwrap_or(text);
+        if digits.starts_with(b"+") || digits.starts_with(b"0") && text != b"0" {
+            return None;
+        }
+        let text = str::from_utf8(text).ok()?;
+        let signed = text.parse().map(i64::to_le_bytes);
+        signed.or_else(|_| text.parse().map(u64::to_le_bytes)).ok()
+    }
+
+    /// Returns the form of keys some of which have the form of `self` and others `other`.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Text, Self::Bytes) | (Self::Bytes, Self::Text) => Self::Bytes,
+            _ if self == other => self,
+            _ => Self::Mixed,
+        }
+    }
+}
+
 /// The names with a meaning. Part of the format.
 const FIELD: &str = "field";
 const TYPE: &str = "type";
 const NORMALIZATION: &str = "normalization";
-/// The type of keys where none is given.
-const TEXT: &str = "text";
-
 /// The maximum bytes of a description in a header. Part of the format.
 const MOST: usize = 1 << 15;
 /// The maximum number of names in it. Part of the format.
@@ -108,6 +166,7 @@ impl KeyDescription {
         let count = self.entries.len() + 1;
         check_field("description", count as u64, count <= MOST_ENTRIES, "at most 256 names")?;
         self.entries.push((name.to_owned(), value.to_owned()));
+        self.read_form();
         Ok(())
     }
 
@@ -121,6 +180,63 @@ impl KeyDescription {
         self.entries().filter(move |(own, _)| *own == name).map(|(_, value)| value)
     }
 
+    /// Returns the form of the keys, if it is noted.
+    #[inline]
+    pub fn form(&self) -> Option<KeyForm> {
+        self.form
+    }
+
+    fn read_form(&mut self) {
+        let is = |form: &KeyForm| self.values(TYPE).eq([form.name()]);
+        self.form = KeyForm::ALL.into_iter().find(is);
+    }
+
+    /// Notes that the filter has keys of a form, besides those that it has. Keys of another type, such as prefixes of
+    /// addresses, stay what they are.
+    ///
+    /// # Errors
+    /// [`FieldError`] if the description has no room for it.
+    pub fn note(&mut self, form: KeyForm) -> Result<(), FieldError> {
+        match self.form() {
+            Some(own) => {
+                let name = own.with(form).name();
+                let of_type = self.entries.iter_mut().filter(|(name, _)| name == TYPE);
+                of_type.for_each(|(_, value)| name.clone_into(value));
+                self.read_form();
+                Ok(())
+            }
+            None if self.values(TYPE).next().is_some() => Ok(()),
+            None => self.push(TYPE, form.name()),
+        }
+    }
+
+    /// The description of the keys of two filters together; `None` if they cannot be together. All but their forms must be
+    /// equal, or one filter has nothing but its form.
+    pub(crate) fn with(&self, other: &Self) -> Option<Self> {
+        let part = |keys: &Self, types: bool| {
+            let entries = keys.entries.iter().filter(|(name, _)| (name == TYPE) == types);
+            let mut part = Self { entries: entries.cloned().collect(), form: None };
+            part.read_form();
+            part
+        };
+        let rests = [self, other].map(|keys| part(keys, false));
+        let alike = rests[0] == rests[1];
+        if !alike && !rests.iter().any(Self::is_empty) {
+            return None;
+        }
+        let mut both = if alike { self.clone() } else { part(self, true) };
+        match (self.form(), other.form()) {
+            (Some(_), Some(form)) => both.note(form).ok()?,
+            _ if self == other => {}
+            _ if [self, other].iter().any(|keys| part(keys, true).is_empty()) => {
+                both = part(&both, false);
+            }
+            // One has keys of another type, such as prefixes of addresses.
+            _ => return None,
+        }
+        Some(both)
+    }
+
     /// Returns whether it has no entries.
     #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
@@ -131,8 +247,9 @@ impl KeyDescription {
     ///
     /// Both must consist of the same fields in the same order, except that the key of one field is just its bytes: it
     /// may be looked up in a filter that names no fields, and a whole line in a filter of one field. The fields of a
-    /// filter of rows are its attributes, which each query names itself, so they are not compared. Both must have the
-    /// same types, text by default, and the same normalization. Other entries are not compared.
+    /// filter of rows are its attributes, which each query names itself, so they are not compared. Both must be integers,
+    /// or neither, unless the filter's form is not noted or mixed; of types that are no [`KeyForm`], both must have the
+    /// same. Both must have the same normalization. Other entries are not compared.
     ///
     /// # Errors
     /// [`OtherKeys`], which names both.
@@ -143,18 +260,17 @@ impl KeyDescription {
         let bytes_alike = matches!(fields, [0, 1] | [1, 0]);
         let fields_alike = kind.rows() || same(FIELD) || bytes_alike;
         // A description by another program may give several types: all of them count.
-        let types_alike = self.types().eq(wanted.types());
+        let is_form = |keys: &Self| keys.form().is_some() || keys.values(TYPE).next().is_none();
+        let forms_alike = match (self.form(), wanted.form()) {
+            (None | Some(KeyForm::Mixed), _) => true,
+            (own, form) => (own == Some(KeyForm::Integer)) == (form == Some(KeyForm::Integer)),
+        };
+        let types_alike = same(TYPE) || is_form(self) && is_form(wanted) && forms_alike;
         if fields_alike && types_alike && same(NORMALIZATION) {
             return Ok(());
         }
         let prefixes = self.prefixes();
         Err(OtherKeys { filter: self.in_words(), wanted: wanted.in_words(), prefixes })
-    }
-
-    /// The types of keys: text where none is given.
-    fn types(&self) -> impl Iterator<Item = &str> {
-        let none = self.values(TYPE).next().is_none();
-        self.values(TYPE).chain(none.then_some(TEXT))
     }
 
     /// Returns what the keys are prefixes of, by their type; `None` for other keys.
@@ -175,8 +291,8 @@ impl KeyDescription {
             [field] => format!("the field {field}"),
             fields => format!("the fields {}", fields.join(", ")),
         };
-        let types: Vec<_> = self.types().collect();
-        if types != [TEXT] {
+        let types: Vec<_> = self.values(TYPE).collect();
+        if !matches!(self.form(), Some(KeyForm::Text | KeyForm::Bytes)) && !types.is_empty() {
             words.push_str(&format!(" of type {}", types.join(", ")));
         }
         let steps: Vec<_> = self.values(NORMALIZATION).collect();

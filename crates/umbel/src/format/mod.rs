@@ -30,7 +30,7 @@ pub(crate) use check::check_sums;
 #[cfg(feature = "mmap")]
 pub(crate) use check::{check_chunk, check_table, chunks, damaged_chunk};
 pub(crate) use check::{check_declared, payload_of};
-pub use description::{Family, KeyDescription, OtherKeys};
+pub use description::{Family, KeyDescription, KeyForm, OtherKeys};
 pub use error::FileError;
 pub(crate) use fields::Body;
 pub use header::Header;

@@ -294,6 +294,8 @@ public final class Filter {
         final long blocks;
         final int probes;
         final long seed;
+        /** Bytes of the description of the keys. */
+        final int described;
 
         static byte[] start(String path, DataInputStream in, long size) throws IOException {
             if (size < LENGTH) {
@@ -314,8 +316,9 @@ public final class Filter {
             if (version != 1) {
                 throw new IOException(path + ": version " + version + " of the format; Java reads version 1");
             }
-            if (Xxh3.half(bytes, 20) != 0) {
-                throw new IOException(path + ": the keys have a description; Java reads filters of keys without one");
+            described = Xxh3.half(bytes, 20);
+            if (described != 0 && !isForm()) {
+                throw new IOException(path + ": the keys have a description besides their form; Java reads filters of keys without one");
             }
             if (Xxh3.word(bytes, 120) != Xxh3.hash(Arrays.copyOf(bytes, 120), 0)) {
                 throw new IOException(path + ": the header is damaged; copy the file again");
@@ -337,12 +340,23 @@ public final class Filter {
             }
         }
 
+        /** Whether the description only says the form of the keys. */
+        private boolean isForm() {
+            for (String form : new String[] {"text", "bytes", "integer", "mixed"}) {
+                byte[] entry = ("\4\0type" + (char) form.length() + "\0" + form).getBytes(StandardCharsets.US_ASCII);
+                if (described == entry.length && Arrays.equals(Arrays.copyOfRange(bytes, 120 - described, 120), entry)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
         private boolean othersFit(long bits) {
             double fpp = Double.longBitsToDouble(Xxh3.word(bytes, 48));
-            boolean fit = Xxh3.half(bytes, 12) == LENGTH && Xxh3.word(bytes, 16) == 1 && Xxh3.word(bytes, 32) == 0;
+            boolean fit = Xxh3.half(bytes, 12) == LENGTH && Xxh3.word(bytes, 16) == (1 | (long) described << 32) && Xxh3.word(bytes, 32) == 0;
             fit = fit && Xxh3.word(bytes, 40) == bits / 8 && fpp > 0 && fpp < 1 && Xxh3.word(bytes, 56) != 0 && Xxh3.half(bytes, 76) == 0;
-            for (int at = 80; at < 120; at += 8) {
-                fit = fit && Xxh3.word(bytes, at) == 0;
+            for (int at = 80; at < 120 - described; at++) {
+                fit = fit && bytes[at] == 0;
             }
             return fit;
         }

@@ -59,6 +59,8 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
     fields = shared.filter.names if isinstance(shared.filter, umbel.Attributes) else None
     if fields is not None and not set(names) <= set(fields):
         raise ValueError(f"the filter holds rows of {', '.join(fields)}, found {', '.join(names)}; rename the columns")
+    if len(names) == 1 and fields is None:
+        types = [asked_as(shared.filter, types[0])]
     columns = [java_key(field) for field in types] if shared.in_java else [F.col(quoted(name)) for name in names]
     missing = _any_null(columns)
     if not shared.in_java:
@@ -74,6 +76,19 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
         leave(shared)
     # A row with a null is no key.
     return F.when(~missing, found)
+
+
+def asked_as(filter: Filter, field: T.StructField) -> T.StructField:
+    """The column in the form that the filter's keys have: in one of text, integers are their digits."""
+    form = dict(filter.description).get("type")
+    integers = isinstance(field.dataType, T.IntegralType)
+    if form == "text" and integers:
+        return T.StructField(field.name, T.StringType())
+    if form == "integer" and not integers or form == "bytes" and integers:
+        held, other = ("integers", "bigint") if form == "integer" else ("text and bytes", "string")
+        found = field.dataType.simpleString()
+        raise TypeError(f'column {field.name}: the filter holds {held}, found {found}; cast("{other}") a column of the same keys')
+    return field
 
 
 def there(number: Column) -> Column:
@@ -145,15 +160,22 @@ def build(
     Raises `TypeError` unless the columns hold strings, binary or integers, `ValueError` for impossible sizes.
     """
     names = names_of(column)
-    filter_columns(df, names)
+    types = filter_columns(df, names)
     columns = df.select(*[F.col(quoted(name)).alias(str(place)) for place, name in enumerate(names)])
     if keys is None and (fpp is None or memory is None):
         keys = max(1, sample(df, key_hash(fields_of(df, names), nulls=False)).planned_keys)
     if format is None:
-        return union(columns, lambda: umbel.Bloom(keys, fpp, kind=kind, memory=memory))
+        return union(columns, lambda: noted(umbel.Bloom(keys, fpp, kind=kind, memory=memory), types))
     if memory is not None:
         raise ValueError("memory sizes umbel's own filters; give keys and fpp for another system's")
     return union(columns, lambda: umbel.Foreign(format, keys, fpp))
+
+
+def noted(filter: Filter, types: Sequence[T.StructField]) -> Filter:
+    """An empty filter that notes what its keys will be; a key of several columns is made of texts."""
+    integers = len(types) == 1 and isinstance(types[0].dataType, T.IntegralType)
+    filter.describe([("type", "integer" if integers else "bytes" if len(types) == 1 else "text")])
+    return filter
 
 
 def union(df: DataFrame, make: Callable[[], Filter], empty: Filter | None = None) -> Filter:

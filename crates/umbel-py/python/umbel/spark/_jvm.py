@@ -41,8 +41,10 @@ def has_java(spark: SparkSession) -> bool:
 
 
 def knows(data: bytes, spark: SparkSession) -> bool:
-    """Whether Java looks up, and fills, the filter in a file with these bytes: of kind 1 and algorithm 1, without a description."""
-    known = data[:8] == MAGIC and struct.unpack_from("<8xHHIH2xI", data) == (1, 1, _HEADER, 1, 0)
+    """Whether Java looks up, and fills, the filter in a file with these bytes: of kind 1 and algorithm 1; a description may say the form."""
+    *fields, described = struct.unpack_from("<8sHHIH2xI", data)
+    forms = [struct.pack("<H4sH", 4, b"type", len(form)) + form for form in (b"text", b"bytes", b"integer", b"mixed")]
+    known = fields == [MAGIC, 1, 1, _HEADER, 1] and data[_HEADER - 8 - described : _HEADER - 8] in (b"", *forms)
     return known and has_java(spark)
 
 
@@ -83,7 +85,11 @@ def _rows(df: DataFrame) -> Any:
 
 def java_key(field: T.StructField) -> Column:
     """A column of a key as Java takes it. A Java string would lose bytes that are no text."""
-    return F.col(quoted(field.name)).cast("bigint" if isinstance(field.dataType, T.IntegralType) else "binary")
+    column = F.col(quoted(field.name))
+    if isinstance(field.dataType, T.StringType):
+        # Also of a column of integers that is asked by its digits.
+        column = column.cast("string")
+    return column.cast("bigint" if isinstance(field.dataType, T.IntegralType) else "binary")
 
 
 def _loader(context: SparkContext) -> Any:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 import umbel
 from umbel import Filter
 
-from ._filters import maybe_in, union
+from ._filters import asked_as, maybe_in, noted, union
 from ._hadoop import _Place, saved, update
 from ._keys import filter_columns, names_of, quoted
 from ._shared import Shared
@@ -46,12 +46,12 @@ def dedup(
     the columns hold strings, binary or integers.
     """
     names = names_of(column)
-    filter_columns(df, names)
+    types = filter_columns(df, names)
     filter = saved(seen, df.sparkSession)
     if filter is None:
         if keys is None:
             raise ValueError(f"{seen}: there is no filter yet; give keys, the number of keys of all runs to come")
-        filter = umbel.Bloom(keys, fpp)
+        filter = noted(umbel.Bloom(keys, fpp), types)
     if isinstance(filter, umbel.Attributes):
         raise ValueError(f"{seen}: the filter holds rows of {', '.join(filter.names)}; dedup() needs one of keys, made by dedup(keys=…)")
     receipt = filter.receipt()
@@ -105,10 +105,13 @@ class New:
         recorded. The file is read again, and locked until it is replaced, so that keys recorded by others stay. Returns the
         filter's receipt, and warns if it is full now.
         """
-        filter_columns(delivered, self._names)
+        fields = filter_columns(delivered, self._names)
+        if len(fields) == 1:
+            fields = [asked_as(self._empty, fields[0])]
+        columns = [F.col(quoted(field.name)).cast(field.dataType).alias(field.name) for field in fields]
         spark = delivered.sparkSession
         with Shared(self._empty, spark) as empty:
-            new = union(delivered.select(*map(quoted, self._names)), lambda: empty.filter.copy(), self._empty)
+            new = union(delivered.select(*columns), lambda: empty.filter.copy(), self._empty)
         filter = update(self._seen, lambda before: new if before is None else before | new, spark)
         receipt = filter.receipt()
         if receipt.over_filled:
