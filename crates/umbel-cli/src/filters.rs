@@ -127,7 +127,7 @@ pub(crate) fn check_large(
     options: &mut Options,
     names: &NamesArgs,
     keys: Keys,
-) -> Result<()> {
+) -> Result<KeyForm> {
     check_description(large.description(), large.plan().kind(), path, options, names, keys)
 }
 
@@ -263,21 +263,21 @@ pub(crate) enum Keys {
     Added(Option<KeyType>),
 }
 
-/// Checks that a filter has keys as the options describe them, and makes them read keys in the form that the filter has;
-/// `names` are the names of their fields in the filter, if they differ from those of the input.
+/// Checks that a filter has keys as the options describe them, and makes them read keys in the form that the filter has,
+/// which is returned; `names` are the names of their fields in the filter, if they differ from those of the input.
 pub(crate) fn check_keys(
     filter: &Filter,
     path: &Path,
     options: &mut Options,
     names: &NamesArgs,
     keys: Keys,
-) -> Result<()> {
+) -> Result<KeyForm> {
     match filter {
         Filter::Own(filter) => {
             let kind = filter.plan().kind();
             check_description(filter.description(), kind, path, options, names, keys)
         }
-        Filter::Foreign(_) if names.names.is_empty() => Ok(()),
+        Filter::Foreign(_) if names.names.is_empty() => Ok(KeyForm::Text),
         Filter::Foreign(lines) => bail!(
             "{}: a {} filter does not record names of fields; omit --as",
             path.display(),
@@ -293,7 +293,7 @@ fn check_description(
     options: &mut Options,
     names: &NamesArgs,
     keys: Keys,
-) -> Result<()> {
+) -> Result<KeyForm> {
     let (Keys::Asked(given) | Keys::Added(given)) = keys;
     let form = match (description.form(), given) {
         (Some(KeyForm::Mixed), None) => bail!(
@@ -319,7 +319,8 @@ fn check_description(
     read_keys_as(form, matches!(keys, Keys::Added(_)), options);
     umbel_sets::keys_of(kind, &options.form, &names.names, form)
         .and_then(|wanted| Ok(description.check(kind, &wanted)?))
-        .with_context(|| path.display().to_string())
+        .with_context(|| path.display().to_string())?;
+    Ok(form)
 }
 
 /// The form of keys of a type, in a filter of umbel.
@@ -350,14 +351,6 @@ pub(crate) fn read_keys_as(form: KeyForm, added: bool, options: &mut Options) {
     }
     if form == KeyForm::Integer {
         options.form.normalization.read = Some(if added { added_integer } else { asked_integer });
-    }
-}
-
-/// The form in which options read keys.
-pub(crate) fn form_read(options: &Options) -> KeyForm {
-    match options.form.normalization.read {
-        Some(_) => KeyForm::Integer,
-        None => KeyForm::Text,
     }
 }
 

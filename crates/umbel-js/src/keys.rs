@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use umbel::{Filter, KeyDescription, KeyForm, KeyHash, KeyHasher};
+use umbel::{Filter, KeyForm, KeyHash, KeyHasher};
 
 use crate::abi::Result;
 
@@ -93,16 +93,13 @@ fn digits(integer: u64, is_negative: bool, room: &mut [u8; 20]) -> &[u8] {
 }
 
 /// Notes the form of the first keys of a filter.
-pub(crate) fn note(filter: &mut impl Filter, keys: &[Key<'_>]) -> Result<()> {
+pub(crate) fn note(filter: &mut impl Filter, keys: &[Key<'_>]) {
     if let Some(first) = keys.first()
         && filter.description().is_empty()
         && filter.is_empty()
     {
-        let mut noted = KeyDescription::default();
-        noted.push("type", first.form().name())?;
-        filter.describe(noted);
+        filter.describe(first.form().into());
     }
-    Ok(())
 }
 
 /// The figures of a receipt, in the order of `package/filter.js`.

@@ -45,7 +45,7 @@ impl Set {
 
     pub(crate) fn add(&mut self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
         of_either!(self, filter => {
-            note(filter, keys)?;
+            note(filter, keys);
             let hashes = hashes(filter.hasher(), filter.description().form(), keys)?;
             Ok(hashes.into_iter().map(|hash| filter.insert(hash).into()).collect())
         })

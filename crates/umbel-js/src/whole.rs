@@ -65,7 +65,7 @@ impl Set {
     pub(crate) fn add(&mut self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
         match self {
             Self::Own(filter) => {
-                note(filter, keys)?;
+                note(filter, keys);
                 let hashes = hashes(filter.hasher(), filter.description().form(), keys)?;
                 hashes.into_iter().map(|hash| Ok(filter.try_insert_hash(hash)?.into())).collect()
             }

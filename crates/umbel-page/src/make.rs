@@ -3,9 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel::{
-    AnyFilter, Blocked, Cascade, Filter, KeyDescription, KeyForm, KeyHasher, Kind, Plan, Variant,
-};
+use umbel::{AnyFilter, Blocked, Cascade, Filter, KeyForm, KeyHasher, Kind, Plan, Variant};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, KeyType, Parameters};
 use umbel_numbers::{Fpp, Size};
 use umbel_report::receipt::{Receipt, beyond};
@@ -97,9 +95,7 @@ fn own(
         _ => AnyFilter::build(&plan, keys, hasher),
     };
     let mut filter = filter.map_err(|error| Refused::of("keys", error))?;
-    let mut form = KeyDescription::default();
-    form.note(KeyForm::Text).expect("a description has room for a form");
-    filter.describe(form);
+    filter.describe(KeyForm::Text.into());
     let receipt = filter.receipt();
     host.give(&filter.to_bytes());
     Ok(told(&format!("{kind}.umbel"), Receipt::Own(&receipt), fpp, &[]))

@@ -5,7 +5,7 @@ use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, KeyType};
 
 use crate::arrays::{Answer, Visit};
 use crate::errors::Failure;
-use crate::keys::{Element, ForeignKey, KeyRef, Texts, form_of};
+use crate::keys::{Element, ForeignKey, KeyRef, form_of, in_form};
 use crate::shared::Open;
 
 pub(crate) enum Inner {
@@ -88,18 +88,13 @@ impl Inner {
         match self {
             Self::Own(filter) => {
                 note(filter, &[key])?;
-                Ok(match Texts::of(form(filter), &[key], true)? {
-                    Some(texts) => filter.try_insert(texts.all()[0])?,
-                    None => filter.try_insert(key)?,
-                })
+                Ok(in_form!(form(filter), &[key], true, keys => filter.try_insert(keys[0])?))
             }
             Self::Foreign(other) => other.one(key, |filter, key| filter.insert(key)),
             Self::Shared(open) => {
                 let file = open.file()?;
-                Ok(match Texts::of(file.description().form(), &[key], false)? {
-                    Some(texts) => file.insert(texts.all()[0]),
-                    None => file.insert(key),
-                })
+                let form = file.description().form();
+                Ok(in_form!(form, &[key], false, keys => file.insert(keys[0])))
             }
             mapped => mapped.own_mut("add").map(|_| unreachable!("it is mapped")),
         }
@@ -115,10 +110,7 @@ impl Inner {
             }
             Self::Shared(open) => {
                 let file = open.file()?;
-                match Texts::of(file.description().form(), keys, false)? {
-                    Some(texts) => file.insert_all(&texts.all()),
-                    None => file.insert_all(keys),
-                }
+                in_form!(file.description().form(), keys, false, keys => file.insert_all(keys));
                 Ok(())
             }
             Self::Foreign(other) => keys.iter().try_for_each(|key| {
@@ -133,17 +125,12 @@ impl Inner {
     pub(crate) fn contains(&self, key: KeyRef<'_>) -> Result<bool, Failure> {
         if let Self::Shared(open) = self {
             let file = open.file()?;
-            return Ok(match Texts::of(file.description().form(), &[key], false)? {
-                Some(texts) => file.contains(texts.all()[0]),
-                None => file.contains(key),
-            });
+            let form = file.description().form();
+            return Ok(in_form!(form, &[key], false, keys => file.contains(keys[0])));
         }
         of_inner!(self, own => match own {
             AnyFilter::Attributes(rows) => Err(only_rows(rows.names())),
-            own => Ok(match Texts::of(form(own), &[key], false)? {
-                Some(texts) => own.contains(texts.all()[0]),
-                None => own.contains(key),
-            }),
+            own => Ok(in_form!(form(own), &[key], false, keys => own.contains(keys[0]))),
         }, other => {
             let mut buffer = Vec::new();
             let made = ForeignKey::of(key, other.type_of(key), &mut buffer)?;
@@ -267,20 +254,15 @@ impl Answer for Access<'_> {
         let (inner, operation) = match self {
             Self::Read(Inner::Shared(open)) => {
                 let file = open.file()?;
-                match Texts::of(file.description().form(), keys, false)? {
-                    Some(texts) => file.contains_all(&texts.all(), answers),
-                    None => file.contains_all(keys, answers),
-                }
+                let form = file.description().form();
+                in_form!(form, keys, false, keys => file.contains_all(keys, answers));
                 return Ok(());
             }
             Self::Read(inner) => {
                 return of_inner!(inner, own => match own {
                     AnyFilter::Attributes(rows) => Err(only_rows(rows.names())),
                     own => {
-                        match Texts::of(form(own), keys, false)? {
-                            Some(texts) => own.contains_all(&texts.all(), answers),
-                            None => own.contains_all(keys, answers),
-                        }
+                        in_form!(form(own), keys, false, keys => own.contains_all(keys, answers));
                         Ok(())
                     }
                 }, other => other.with_keys(keys, |keys| other.filter.contains_all(keys, answers)));
@@ -295,27 +277,19 @@ impl Answer for Access<'_> {
             }
             (Inner::Shared(open), Operation::Add) => {
                 let file = open.file()?;
-                match Texts::of(file.description().form(), keys, false)? {
-                    Some(texts) => file.insert_all_new(&texts.all(), answers),
-                    None => file.insert_all_new(keys, answers),
-                }
+                let form = file.description().form();
+                in_form!(form, keys, false, keys => file.insert_all_new(keys, answers));
             }
             (inner, Operation::Remove) => {
                 let own = inner.own_mut("remove_many")?;
                 let form = form(own);
                 let own = own.as_counting_mut()?;
-                match Texts::of(form, keys, false)? {
-                    Some(texts) => own.remove_all(&texts.all(), answers),
-                    None => own.remove_all(keys, answers),
-                }
+                in_form!(form, keys, false, keys => own.remove_all(keys, answers));
             }
             (inner, _) => {
                 let own = inner.own_mut("add_new")?;
                 note(own, keys)?;
-                match Texts::of(form(own), keys, true)? {
-                    Some(texts) => own.try_insert_all_new(&texts.all(), answers)?,
-                    None => own.try_insert_all_new(keys, answers)?,
-                }
+                in_form!(form(own), keys, true, keys => own.try_insert_all_new(keys, answers)?);
             }
         }
         Ok(())
@@ -358,10 +332,7 @@ pub(crate) struct InsertOwn<'a> {
 
 impl Visit for InsertOwn<'_> {
     fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
-        match Texts::of(self.form, keys, true)? {
-            Some(texts) => self.filter.try_insert_all(&texts.all())?,
-            None => self.filter.try_insert_all(keys)?,
-        }
+        in_form!(self.form, keys, true, keys => self.filter.try_insert_all(keys)?);
         Ok(())
     }
 }

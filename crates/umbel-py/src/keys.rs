@@ -87,6 +87,24 @@ impl Texts {
     }
 }
 
+/// Does something with keys as a filter of a form has them, or returns the error of [`Texts::of`].
+macro_rules! in_form {
+    ($form:expr, $keys:expr, $added:expr, $formed:ident => $does:expr) => {{
+        let keys = $keys;
+        match $crate::keys::Texts::of($form, keys, $added)? {
+            Some(texts) => {
+                let $formed = &texts.all()[..];
+                $does
+            }
+            None => {
+                let $formed = keys;
+                $does
+            }
+        }
+    }};
+}
+pub(crate) use in_form;
+
 /// The form of keys together; `None` for no keys.
 pub(crate) fn form_of<K: Element>(keys: &[K]) -> Option<KeyForm> {
     keys.iter().map(|key| key.key().form()).reduce(KeyForm::with)

@@ -5,8 +5,8 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use umbel::{
-    AnyFilter, Bloomier as Static, Filter as _, Form, Growth, KeyDescription, KeyForm, KeyHash,
-    KeyHasher, Kind, Plan, Tags, Variant,
+    AnyFilter, Bloomier as Static, Filter as _, Form, Growth, KeyForm, KeyHash, KeyHasher, Kind,
+    Plan, Tags, Variant,
 };
 use umbel_foreign::{Format, KeyType, Parameters};
 
@@ -18,7 +18,7 @@ use crate::filter::Filter;
 use crate::inner::{
     Access, Hashes, Inner, Operation, Other, form, note, note_form, of_inner, of_kind,
 };
-use crate::keys::{OneKey, Takes, Texts};
+use crate::keys::{OneKey, Takes, in_form};
 use crate::values::{Content, Names, Number, count, hasher, size};
 
 /// A Python object of the class for the filter's kind.
@@ -120,9 +120,7 @@ where
 {
     let mut made = made.map_err(Failure::from)?;
     if let Some(form) = form {
-        let mut keys = KeyDescription::default();
-        keys.note(form).expect("a description has room for a form");
-        made.describe(keys);
+        made.describe(form.into());
     }
     Ok(Filter::new(Inner::Own(made)))
 }
@@ -229,11 +227,10 @@ impl Counting {
         let key = OneKey::of(key, Takes::Own)?;
         let inner = slf.as_super().get().inner.read(slf.py());
         let form = of_inner!(&*inner, own => form(own), _other => None);
-        let texts = Texts::of(form, &[key.key()], false)?;
-        Ok(of_kind!(&*inner, Counting(filter) => match &texts {
-            Some(texts) => filter.count(texts.all()[0]),
-            None => filter.count(key.key()),
-        }))
+        let count = of_kind!(&*inner, Counting(filter) => {
+            in_form!(form, &[key.key()], false, keys => filter.count(keys[0]))
+        });
+        Ok(count)
     }
 
     /// A blocked filter of the same keys: a quarter of the size, or less.
@@ -315,12 +312,8 @@ impl Window {
         let add = |inner: &mut Inner| {
             let own = inner.own_mut("add_at")?;
             note(own, &[key.key()])?;
-            let texts = Texts::of(form(own), &[key.key()], true)?;
-            let window = window(inner)?;
-            Ok(match &texts {
-                Some(texts) => window.insert_at(texts.all()[0], tick)?,
-                None => window.insert_at(key.key(), tick)?,
-            })
+            let (form, window) = (form(own), window(inner)?);
+            Ok(in_form!(form, &[key.key()], true, keys => window.insert_at(keys[0], tick)?))
         };
         slf.as_super().get().add_by(slf.py(), add)
     }
@@ -508,11 +501,10 @@ impl Map {
         let key = OneKey::of(key, Takes::Own)?;
         let inner = slf.as_super().get().inner.read(slf.py());
         let form = of_inner!(&*inner, own => form(own), _other => None);
-        let texts = Texts::of(form, &[key.key()], false)?;
-        Ok(of_kind!(&*inner, Bloomier(map) => match &texts {
-            Some(texts) => map.get(texts.all()[0]),
-            None => map.get(key.key()),
-        }))
+        let value = of_kind!(&*inner, Bloomier(map) => {
+            in_form!(form, &[key.key()], false, keys => map.get(keys[0]))
+        });
+        Ok(value)
     }
 }
 

@@ -192,31 +192,24 @@ enum Keys<'a> {
 impl Keys<'_> {
     fn hashes(&self, filter: &Filter) -> Result<Cow<'_, [KeyHash]>, Refusal> {
         match self {
-            Self::Items(items) => hashed(filter, items, true).map(Cow::Owned),
+            Self::Items(items) => {
+                let integers = filter.description().form() == Some(KeyForm::Integer);
+                if integers && items.iter().any(|item| KeyForm::integer(item.bytes()).is_none()) {
+                    return Err(Refusal::Words(
+                        "ERR the filter holds integers; add integers from -9223372036854775808 to 18446744073709551615",
+                    ));
+                }
+                hashed(filter, items, integers).map(Cow::Owned)
+            }
             Self::Hashes(hashes) => Ok(Cow::Borrowed(hashes)),
         }
     }
 }
 
-/// Hashes keys for a filter. In one of integers they are those that clients write in digits; others can be looked up, but
-/// not `added`.
-fn hashed(filter: &Filter, keys: &[Argument<'_>], added: bool) -> Result<Vec<KeyHash>, Refusal> {
+/// Hashes keys for a filter, `integers` among them as such: those that clients write in digits.
+fn hashed(filter: &Filter, keys: &[Argument<'_>], integers: bool) -> Result<Vec<KeyHash>, Refusal> {
     let hasher = hasher(filter)?;
-    let integers = filter.description().form() == Some(KeyForm::Integer);
     let hash = |key: &Argument<'_>| match KeyForm::integer(key.bytes()).filter(|_| integers) {
-        Some(integer) => Ok(hasher.hash(integer)),
-        None if integers && added => Err(Refusal::Words(
-            "ERR the filter holds integers; add integers from -9223372036854775808 to 18446744073709551615",
-        )),
-        None => Ok(hasher.hash(key.bytes())),
-    };
-    keys.iter().map(hash).collect()
-}
-
-/// The hashes of keys that are integers, where a filter may hold these besides others; else those that keys have there.
-fn hashed_as_integers(filter: &Filter, keys: &[Argument<'_>]) -> Result<Vec<KeyHash>, Refusal> {
-    let hasher = hasher(filter)?;
-    let hash = |key: &Argument<'_>| match KeyForm::integer(key.bytes()) {
         Some(integer) => hasher.hash(integer),
         None => hasher.hash(key.bytes()),
     };
@@ -352,7 +345,8 @@ fn look_up(
 ) -> Result<Vec<bool>, Refusal> {
     let mut opened = context.key(key);
     let filter = self::found(opened.get())?;
-    let hashes = hashed(filter, keys, false)?;
+    let form = filter.description().form();
+    let hashes = hashed(filter, keys, form == Some(KeyForm::Integer))?;
     // While a job reads it, nothing is forgotten.
     if let Some(AnyFilter::Window(window)) = Arc::get_mut(filter)
         && window.span().is_some()
@@ -362,9 +356,9 @@ fn look_up(
     }
     let mut found = vec![false; keys.len()];
     filter.contains_all(&hashes, &mut found);
-    if filter.description().form() == Some(KeyForm::Mixed) {
+    if form == Some(KeyForm::Mixed) {
         let mut others = vec![false; keys.len()];
-        filter.contains_all(&hashed_as_integers(filter, keys)?, &mut others);
+        filter.contains_all(&hashed(filter, keys, true)?, &mut others);
         found.iter_mut().zip(others).for_each(|(found, other)| *found |= other);
     }
     Ok(found)

@@ -33,7 +33,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     }
     let mut locked = filters::read_locked(lock, path, secret, &args.foreign, &options)?;
     let keys = Keys::Added(args.foreign.key_type);
-    filters::check_keys(&locked.filter, path, &mut options, &args.names, keys)?;
+    let form = filters::check_keys(&locked.filter, path, &mut options, &args.names, keys)?;
     check_type(&locked.filter, path)?;
     if args.work.explain {
         print(explain::has(&locked.filter, args.work.voice.json))?;
@@ -42,7 +42,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let run = Run::start("add", args.work.voice, &options.resources.progress);
     let mut report = Report::default();
     if let Filter::Own(own) = &mut locked.filter {
-        own.note(filters::form_read(&options))?;
+        own.note(form)?;
     }
     add_lines(sources, &mut locked.filter, &args.filter, &options, &mut report)?;
     let write = |out: &mut (dyn Write + Send)| Ok(locked.filter.write(out)?);

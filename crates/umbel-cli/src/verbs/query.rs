@@ -61,7 +61,7 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &mut Options) -> 
         files.push(file);
     }
     umbel_sets::room_left(bytes, &options.resources)?;
-    let (mut all, mut keyed) = (Vec::new(), false);
+    let (mut all, mut keyed, mut first) = (Vec::new(), false, None);
     for (file, path) in files.iter().zip(paths()) {
         // Filters that are not keyed need no secret.
         let filter = match filters::read(file, path, None, &args.foreign, options) {
@@ -71,12 +71,11 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &mut Options) -> 
             }
             read => read?,
         };
-        let integers = options.form.normalization.read.is_some();
         let keys = Keys::Asked(args.foreign.key_type);
-        filters::check_keys(&filter, path, options, &args.names, keys)?;
-        if options.form.normalization.read.is_some() != integers && !all.is_empty() {
+        let form = filters::check_keys(&filter, path, options, &args.names, keys)?;
+        if *first.get_or_insert(form) != form {
             bail!(
-                "{}: holds integers, and {} other keys; a line is either: query one after the other",
+                "{}: holds integers, or {} does, but not both; query one after the other",
                 path.display(),
                 args.filter.display()
             );

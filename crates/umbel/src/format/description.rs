@@ -142,6 +142,13 @@ impl KeyForm {
     }
 }
 
+/// The description of keys of which only the form is noted.
+impl From<KeyForm> for KeyDescription {
+    fn from(form: KeyForm) -> Self {
+        Self { entries: vec![(TYPE.to_owned(), form.name().to_owned())], form: Some(form) }
+    }
+}
+
 /// The names with a meaning. Part of the format.
 const FIELD: &str = "field";
 const TYPE: &str = "type";
