@@ -23,8 +23,8 @@ pub(crate) use filters::{
 pub(crate) use finding::{FindArgs, IndexArgs};
 pub(crate) use output::{OutputArgs, Print, PrintArgs, ReplaceArgs, ResultArgs};
 pub(crate) use parquet::{
-    ParquetAddArgs, ParquetArgs, ParquetClearArgs, ParquetExtractArgs, ParquetListArgs,
-    ParquetRemoveArgs, ParquetVerb, ParquetWhichArgs,
+    ParquetAddArgs, ParquetArgs, ParquetChangeArgs, ParquetClearArgs, ParquetExtractArgs,
+    ParquetListArgs, ParquetRemoveArgs, ParquetVerb, ParquetWhichArgs,
 };
 pub(crate) use plan::{DemoArgs, PlanArgs};
 pub(crate) use privacy::{AuditArgs, KeyArgs, KeyVerb};

@@ -127,7 +127,7 @@ pub(crate) fn check_large(
     options: &mut Options,
     names: &NamesArgs,
     keys: Keys,
-) -> Result<KeyForm> {
+) -> Result<Option<KeyForm>> {
     check_description(large.description(), large.plan().kind(), path, options, names, keys)
 }
 
@@ -264,20 +264,20 @@ pub(crate) enum Keys {
 }
 
 /// Checks that a filter has keys as the options describe them, and makes them read keys in the form that the filter has,
-/// which is returned; `names` are the names of their fields in the filter, if they differ from those of the input.
+/// which is returned: text is assumed if it notes none; `names` are the names of their fields in the filter, if they differ from those of the input.
 pub(crate) fn check_keys(
     filter: &Filter,
     path: &Path,
     options: &mut Options,
     names: &NamesArgs,
     keys: Keys,
-) -> Result<KeyForm> {
+) -> Result<Option<KeyForm>> {
     match filter {
         Filter::Own(filter) => {
             let kind = filter.plan().kind();
             check_description(filter.description(), kind, path, options, names, keys)
         }
-        Filter::Foreign(_) if names.names.is_empty() => Ok(KeyForm::Text),
+        Filter::Foreign(_) if names.names.is_empty() => Ok(Some(KeyForm::Text)),
         Filter::Foreign(lines) => bail!(
             "{}: a {} filter does not record names of fields; omit --as",
             path.display(),
@@ -293,15 +293,16 @@ fn check_description(
     options: &mut Options,
     names: &NamesArgs,
     keys: Keys,
-) -> Result<KeyForm> {
+) -> Result<Option<KeyForm>> {
     let (Keys::Asked(given) | Keys::Added(given)) = keys;
     let form = match (description.form(), given) {
         (Some(KeyForm::Mixed), None) => bail!(
             "{}: holds integers and texts; say which the lines are: --key-type i64 or bytes",
             path.display()
         ),
-        (Some(KeyForm::Integer), None) => KeyForm::Integer,
-        (_, None) => KeyForm::Text,
+        (Some(KeyForm::Integer), None) => Some(KeyForm::Integer),
+        (None, None) if !kind.rows() && description.values("type").next().is_none() => None,
+        (_, None) => Some(KeyForm::Text),
         (held, Some(given)) => {
             let form = form_of(given).with_context(|| path.display().to_string())?;
             match held {
@@ -312,12 +313,13 @@ fn check_description(
                     "{}: holds texts, in which a number is its digits; omit --key-type",
                     path.display()
                 ),
-                _ => form,
+                _ => Some(form),
             }
         }
     };
-    read_keys_as(form, matches!(keys, Keys::Added(_)), options);
-    umbel_sets::keys_of(kind, &options.form, &names.names, form)
+    let assumed = form.unwrap_or(KeyForm::Text);
+    read_keys_as(assumed, matches!(keys, Keys::Added(_)), options);
+    umbel_sets::keys_of(kind, &options.form, &names.names, assumed)
         .and_then(|wanted| Ok(description.check(kind, &wanted)?))
         .with_context(|| path.display().to_string())?;
     Ok(form)

@@ -73,6 +73,18 @@ pub(crate) struct ParquetWhichArgs {
     pub(crate) work: Work,
 }
 
+/// A Parquet file that is changed, and where it goes.
+#[derive(Debug, Args)]
+pub(crate) struct ParquetChangeArgs {
+    /// Parquet file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
 /// Add filters of columns, in place or to the file that -o names
 ///
 /// Reads the columns once, and writes a filter per row group behind the data. All pages stay byte for byte where they are,
@@ -86,9 +98,6 @@ pub(crate) struct ParquetAddArgs {
     /// Columns that get filters
     #[arg(required = true, value_name = "COLUMN")]
     pub(crate) columns: Vec<String>,
-    /// Parquet file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
     /// Highest false positive rate, e.g. 0.001 or 0.1%
     #[arg(long, value_name = "P", default_value = "0.01")]
     pub(crate) fpp: Fpp,
@@ -99,9 +108,7 @@ pub(crate) struct ParquetAddArgs {
     #[arg(long)]
     pub(crate) again: bool,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
-    #[command(flatten)]
-    pub(crate) work: Work,
+    pub(crate) change: ParquetChangeArgs,
 }
 
 /// Remove the filters of columns, in place or to the file that -o names
@@ -112,25 +119,15 @@ pub(crate) struct ParquetRemoveArgs {
     /// Columns whose filters are removed
     #[arg(required = true, value_name = "COLUMN")]
     pub(crate) columns: Vec<String>,
-    /// Parquet file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
-    #[command(flatten)]
-    pub(crate) work: Work,
+    pub(crate) change: ParquetChangeArgs,
 }
 
 /// Remove all filters, in place or to the file that -o names
 #[derive(Debug, Args)]
 pub(crate) struct ParquetClearArgs {
-    /// Parquet file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
-    #[command(flatten)]
-    pub(crate) work: Work,
+    pub(crate) change: ParquetChangeArgs,
 }
 
 /// Merge the filters of a column in all row groups into one filter, a file of its own

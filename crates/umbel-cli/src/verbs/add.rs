@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use umbel::Filter as _;
+use umbel::{Filter as _, KeyForm};
 use umbel_foreign::ForeignFilter;
 use umbel_sets::{Filter, LargeFilter, Options, Receipt, Report};
 
@@ -42,7 +42,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let run = Run::start("add", args.work.voice, &options.resources.progress);
     let mut report = Report::default();
     if let Filter::Own(own) = &mut locked.filter {
-        own.note(form)?;
+        own.note(form.unwrap_or(KeyForm::Text))?;
     }
     add_lines(sources, &mut locked.filter, &args.filter, &options, &mut report)?;
     let write = |out: &mut (dyn Write + Send)| Ok(locked.filter.write(out)?);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -11,7 +10,7 @@ use umbel_parquet::look_up::Values;
 use umbel_parquet::{Added, Edit, Edited, Plan, Reason, Removal};
 
 use crate::Outcome;
-use crate::args::{OutputArgs, ParquetAddArgs, ParquetClearArgs, ParquetRemoveArgs, Work};
+use crate::args::{ParquetAddArgs, ParquetChangeArgs, ParquetClearArgs, ParquetRemoveArgs};
 use crate::lines;
 use crate::output::{print, stdout};
 use crate::report::{Run, say};
@@ -27,25 +26,28 @@ pub(crate) fn add(args: &ParquetAddArgs) -> Result<Outcome> {
         fpp: args.fpp.0,
         always: args.always,
     };
-    change(&args.file, &edit, &args.output, &args.work)
+    change(&edit, &args.change)
 }
 
 pub(crate) fn remove(args: &ParquetRemoveArgs) -> Result<Outcome> {
-    change(&args.file, &removing(Removal::Of(args.columns.clone())), &args.output, &args.work)
+    change(&removing(Removal::Of(args.columns.clone())), &args.change)
 }
 
 pub(crate) fn clear(args: &ParquetClearArgs) -> Result<Outcome> {
-    change(&args.file, &removing(Removal::All), &args.output, &args.work)
+    change(&removing(Removal::All), &args.change)
 }
 
 fn removing(remove: Removal) -> Edit {
     Edit { add: Vec::new(), remove, fpp: 1.0, always: false }
 }
 
-fn change(file: &Path, edit: &Edit, output: &OutputArgs, work: &Work) -> Result<Outcome> {
+fn change(
+    edit: &Edit,
+    ParquetChangeArgs { file, output, work }: &ParquetChangeArgs,
+) -> Result<Outcome> {
     let resources = &lines::options(work)?.resources;
     // Write in place, to another file, or to standard output.
-    let to = if output.output.is_none() { Some(file) } else { output.file() };
+    let to = if output.output.is_none() { Some(&**file) } else { output.file() };
     let plan = Plan::new(file, edit, resources)?;
     let voice = work.voice;
     if work.explain {
@@ -121,7 +123,7 @@ fn tell(edited: &Edited, fpp: f64, all: bool) {
         }
         for (reason, groups) in column.by_reason() {
             let remedy = match reason {
-                Reason::Present => "; --again makes it anew",
+                Reason::Present => "; --again replaces it",
                 Reason::Empty | Reason::ReadAsFloat => "",
                 _ => "; --always adds one",
             };

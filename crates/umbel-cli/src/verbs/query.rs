@@ -3,7 +3,8 @@
 use std::io;
 
 use anyhow::{Result, bail};
-use umbel::Secret;
+use umbel::{KeyForm, Secret};
+use umbel_foreign::KeyType;
 use umbel_sets::{Filter, LargeFilter, Options, Query};
 
 use super::{answer, explain, prefixes};
@@ -46,8 +47,8 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     }
     let filter = filters::read(&file, &args.filter, secret, &args.foreign, &options)?;
     let keys = Keys::Asked(args.foreign.key_type);
-    filters::check_keys(&filter, &args.filter, &mut options, &args.names, keys)?;
-    look_up(&[filter], args, &options)
+    let form = filters::check_keys(&filter, &args.filter, &mut options, &args.names, keys)?;
+    look_up(&[filter], form.is_none(), args, &options)
 }
 
 /// As [`query`], in several filters: all of them fit within the memory cap.
@@ -61,7 +62,7 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &mut Options) -> 
         files.push(file);
     }
     umbel_sets::room_left(bytes, &options.resources)?;
-    let (mut all, mut keyed, mut first) = (Vec::new(), false, None);
+    let (mut all, mut keyed, mut first, mut noted) = (Vec::new(), false, None, true);
     for (file, path) in files.iter().zip(paths()) {
         // Filters that are not keyed need no secret.
         let filter = match filters::read(file, path, None, &args.foreign, options) {
@@ -73,6 +74,8 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &mut Options) -> 
         };
         let keys = Keys::Asked(args.foreign.key_type);
         let form = filters::check_keys(&filter, path, options, &args.names, keys)?;
+        noted &= form.is_some();
+        let form = form.unwrap_or(KeyForm::Text);
         if *first.get_or_insert(form) != form {
             bail!(
                 "{}: holds integers, or {} does, but not both; query one after the other",
@@ -85,11 +88,11 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &mut Options) -> 
     if secret.is_some() && !keyed {
         bail!("--secret-file: none of the filters is keyed; omit it");
     }
-    look_up(&all, args, options)
+    look_up(&all, !noted, args, options)
 }
 
-/// Prints the lines that may be in all filters, or those that are not.
-fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcome> {
+/// Prints the lines that may be in all filters, or those that are not; `assumed`: one of umbel does not note the form of its keys.
+fn look_up(all: &[Filter], assumed: bool, args: &QueryArgs, options: &Options) -> Result<Outcome> {
     let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
     if args.work.explain {
         for filter in all {
@@ -104,17 +107,15 @@ fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcom
         Ok((query.fpp(), query.finish()?))
     };
     let (rate, mut total) = write_result(args.output.to.file(), args.output.total, ask)?;
-    total.assumed_type = match args.foreign.key_type {
-        Some(_) => None,
-        None => all.iter().find_map(Filter::assumed_type),
-    };
+    let bytes = assumed.then_some(KeyType::Bytes);
+    total.assumed_type = all.iter().find_map(Filter::assumed_type).or(bytes);
     answer::finish(run, args, total, Some(rate))
 }
 
 /// As [`query`], with a filter larger than the memory cap.
 fn in_pieces(large: LargeFilter<'_>, args: &QueryArgs, options: &mut Options) -> Result<Outcome> {
     let keys = Keys::Asked(args.foreign.key_type);
-    filters::check_large(&large, &args.filter, options, &args.names, keys)?;
+    let form = filters::check_large(&large, &args.filter, options, &args.names, keys)?;
     let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
     if args.work.explain {
         print(explain::plan(large.plan(), args.work.voice.json))?;
@@ -122,11 +123,12 @@ fn in_pieces(large: LargeFilter<'_>, args: &QueryArgs, options: &mut Options) ->
     }
     let run = Run::start("query", args.work.voice, &options.resources.progress);
     let inputs = umbel_sets::inputs::rereadable(sources, options)?;
-    let (receipt, report) = write_result(args.output.to.file(), args.output.total, |out| {
+    let (receipt, mut report) = write_result(args.output.to.file(), args.output.total, |out| {
         let (report, receipt) =
             umbel_sets::query_in_pieces(&inputs, large, args.invert, out, options)
                 .map_err(|error| filters::about(error, &args.filter))?;
         Ok((receipt, report))
     })?;
+    report.assumed_type = form.is_none().then_some(KeyType::Bytes);
     answer::finish(run, args, report, Some(receipt.fpp))
 }

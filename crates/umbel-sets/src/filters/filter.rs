@@ -38,14 +38,11 @@ impl<H: Portable> Filter<H> {
     }
 
     /// Returns the assumed type of its keys, if none was given: files of other systems do not record it, and most
-    /// systems hash keys of several types; a filter of umbel made by a program may not note the form of its keys.
+    /// systems hash keys of several types.
     pub fn assumed_type(&self) -> Option<KeyType> {
         match self {
-            Self::Foreign(lines) => lines.assumed.then_some(lines.key_type),
-            Self::Own(own) => {
-                let noted = own.kind().rows() || own.description().values("type").next().is_some();
-                (!noted).then_some(KeyType::Bytes)
-            }
+            Self::Foreign(lines) if lines.assumed => Some(lines.key_type),
+            _ => None,
         }
     }
 
