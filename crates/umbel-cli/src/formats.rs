@@ -44,17 +44,20 @@ pub(crate) fn recognize(
 ) -> Result<Foreign> {
     // A file that does not fit in memory is probably not a filter, but a file of lines named by mistake.
     let Ok(bytes) = content(file, path, resources) else {
-        bail!(NotAFilter::new(unknown(refused), &[]))
+        bail!(NotAFilter::unknown(refused))
     };
     match Recognized::of(&bytes) {
         Recognized::One(format) => {
             Foreign::decode(format, bytes).with_context(|| path.display().to_string())
         }
         Recognized::Perhaps(formats) => {
-            bail!(NotAFilter::new(perhaps(refused, &formats), &formats))
+            let hint = formats.first().map(|format| format!("--format {format}"));
+            bail!(NotAFilter { message: perhaps(refused, &formats), hint })
         }
-        Recognized::Other(content) => bail!(other(refused, content)),
-        Recognized::Unknown => bail!(NotAFilter::new(unknown(refused), &[])),
+        Recognized::Other(content) => {
+            bail!(NotAFilter { message: other(refused, content), hint: None })
+        }
+        Recognized::Unknown => bail!(NotAFilter::unknown(refused)),
     }
 }
 
@@ -62,13 +65,13 @@ pub(crate) fn recognize(
 #[derive(Debug)]
 pub(crate) struct NotAFilter {
     message: String,
-    /// One that it may have.
-    pub(crate) format: Option<Format>,
+    /// The option that may help.
+    pub(crate) hint: Option<String>,
 }
 
 impl NotAFilter {
-    fn new(message: String, formats: &[Format]) -> Self {
-        Self { message, format: formats.first().copied() }
+    fn unknown(refused: &anyhow::Error) -> Self {
+        Self { message: unknown(refused), hint: Some("--format".to_owned()) }
     }
 }
 

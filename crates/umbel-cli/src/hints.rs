@@ -31,10 +31,7 @@ pub(crate) fn chain(error: &anyhow::Error, verb: Option<&Verb>) -> String {
 
 /// The options that help with an error.
 fn of(error: &anyhow::Error, verb: Option<&Verb>) -> Option<String> {
-    let format = error.chain().find_map(|cause| match cause.downcast_ref()? {
-        NotAFilter { format: Some(format), .. } => Some(format!("--format {format}")),
-        NotAFilter { format: None, .. } => Some("--format".to_owned()),
-    });
+    let format = error.chain().find_map(|cause| cause.downcast_ref::<NotAFilter>()?.hint.clone());
     format.or_else(|| error.chain().find_map(|cause| of_cause(cause, verb)))
 }
 

@@ -44,6 +44,7 @@ mod hash;
 mod input;
 pub mod inputs;
 mod keys;
+mod labels;
 mod line_counter;
 mod line_ends;
 mod operation;
@@ -73,9 +74,10 @@ pub use filters::{
 };
 pub use input::{Input, SpoolWriter};
 pub use keys::{KeyBatch, keys};
+pub use labels::Labels;
 pub use operation::{
-    Change, Diff, Distinct, Holders, Join, Keep, Labels, Partners, SetOperation, SetPlan, Steps,
-    Top, Unpaired, changes, excludes,
+    Change, Diff, Distinct, Holders, Join, Keep, Partners, SetOperation, SetPlan, Steps, Top,
+    Unpaired, changes, excludes,
 };
 pub use records::{Bad, Form, Missing, Normalization, ReadKey, Records, quote, values_of};
 pub use report::{Changes, ErrorBound, Joined, Progress, Report};

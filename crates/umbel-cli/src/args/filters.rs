@@ -10,8 +10,8 @@ use umbel_net::prefixes::Family;
 use umbel_numbers::{Bytes, Fpp, KeyCount};
 
 use super::{
-    ListArgs, MostArgs, NamesArgs, OutputArgs, ReplaceArgs, ResultArgs, SignArgs, TrustArgs, Voice,
-    Work,
+    Labelled, ListArgs, MostArgs, NamesArgs, OutputArgs, ReplaceArgs, ResultArgs, SignArgs,
+    TrustArgs, Voice, Work,
 };
 use crate::param::Param;
 use crate::{named, param};
@@ -158,7 +158,7 @@ pub(crate) struct BuildArgs {
     #[arg(value_parser = named::kinds::<Variant>())]
     pub(crate) kind: Variant,
     /// Write so many filters, FILTER.1.umbel and on, each under its own seed and with the rate --fpp [default: 0.5]: one alone
-    /// hardly tells whether a line is in the list; a line that is not passes j of them (umbel query --and) at the j-th power
+    /// hardly tells whether a line is in the list; a line that is not passes j of them (umbel query --all) at the j-th power
     /// of the rate
     #[arg(long, value_name = "N", value_parser = umbel_numbers::number::<u32>(1..=64))]
     #[arg(conflicts_with_all = NO_COPIES)]
@@ -259,8 +259,9 @@ pub(crate) struct RemoveArgs {
 /// A blocked filter may be larger than --memory. Then umbel reads it piece by piece and the input twice, and prints the
 /// first line after all input is read.
 ///
-/// With --and, a line that is in none of the filters passes at their joint rate, which the report states: the product of
-/// the rates of filters with different seeds (see umbel build --copies); of filters with the same seed, at most the lowest rate.
+/// For several filters, name the files of lines first: umbel query lines --any lists/*.umbel. The report states the rate at
+/// which a line that is in none of them passes: with --any, at most the sum of their rates; with --all, the product of the
+/// rates of filters with different seeds (see umbel build --copies), and at most the lowest rate of filters with the same seed.
 ///
 /// With --prefixes, FILTER is a list of networks or domains, and lines are addresses or hosts: those in a listed network,
 /// or under a listed domain, are printed. A list is a text, which gives exact answers, or a filter built with
@@ -274,20 +275,29 @@ pub(crate) struct RemoveArgs {
 /// may also be URLs and mail addresses.
 #[derive(Debug, Args)]
 pub(crate) struct QueryArgs {
-    /// Filter to query; - is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) filter: PathBuf,
+    /// Filter to query; - is standard input. With --any or --all, a file of lines
+    #[arg(value_hint = ValueHint::FilePath, required_unless_present_any = ["any", "all"])]
+    pub(crate) filter: Option<PathBuf>,
     /// Files of lines [default: standard input]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
-    /// Print only lines that may be in this filter too; repeat for more filters
-    #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
-    pub(crate) and: Vec<PathBuf>,
-    /// Print the other lines: those that are certainly not in the filter, or not in one of several
+    /// Print the lines that may be in at least one of these filters
+    #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath, num_args = 1.., conflicts_with = "all")]
+    pub(crate) any: Vec<PathBuf>,
+    /// Print the lines that may be in each of these filters
+    #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath, num_args = 1..)]
+    pub(crate) all: Vec<PathBuf>,
+    /// Print in front of each line the filters of --any that may have it, as numbers from 1 or as names: 1,3 and a tab
+    ///
+    /// With --csv, a column named filters; with --jsonl, {"filters":[1,3],"record":…}.
+    #[arg(long, value_name = "LABELS", num_args = 0..=1, require_equals = true, default_missing_value = "numbers")]
+    #[arg(requires = "any", conflicts_with_all = ["invert", "total"])]
+    pub(crate) which: Option<Labelled>,
+    /// Print the other lines: those that are certainly not in the filter, in none of --any, or not in one of --all
     #[arg(short = 'v', long)]
     pub(crate) invert: bool,
     /// Look addresses up in a list of networks, or hosts in a list of domains
-    #[arg(long, value_name = "OF", conflicts_with_all = ["and", "format", "key_type"])]
+    #[arg(long, value_name = "OF", conflicts_with_all = ["any", "all", "format", "key_type"])]
     #[arg(conflicts_with_all = NO_PREFIXES)]
     pub(crate) prefixes: Option<PrefixesOf>,
     /// Print the longest listed prefix in front of each line, followed by a tab
@@ -307,6 +317,23 @@ pub(crate) struct QueryArgs {
     pub(crate) foreign: ForeignArgs,
     #[command(flatten)]
     pub(crate) trust: TrustArgs,
+}
+
+impl QueryArgs {
+    /// The filters, and whether a line is to be in any of them.
+    pub(crate) fn filters(&self) -> (&[PathBuf], bool) {
+        match (&self.any[..], &self.all[..]) {
+            ([], []) => (self.filter.as_slice(), false),
+            ([], all) => (all, false),
+            (any, _) => (any, true),
+        }
+    }
+
+    /// The files of lines.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let first = self.filter.iter().filter(|_| !(self.any.is_empty() && self.all.is_empty()));
+        first.chain(&self.files).cloned().collect()
+    }
 }
 
 /// Print what a filter holds: size, fill, estimated keys and false positive rate now

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 use umbel::Variant;
 use umbel_numbers::{Fpp, KeyCount};
+use umbel_sets::Labels;
 
 use super::{NamesArgs, PrintArgs, ResultArgs, SecretArgs, Work};
 use crate::named;
@@ -27,6 +28,15 @@ pub(crate) enum Labelled {
     Numbers,
     /// Its name
     Names,
+}
+
+impl From<Labelled> for Labels {
+    fn from(labelled: Labelled) -> Self {
+        match labelled {
+            Labelled::Numbers => Self::Numbers,
+            Labelled::Names => Self::Names,
+        }
+    }
 }
 
 /// Print the lines that all files have

@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use umbel_sets::{Holders, Input, Labels, Options, SetOperation};
+use umbel_sets::{Holders, Input, Options, SetOperation};
 
 use super::explain::Job;
 use super::operation::select;
 use crate::Outcome;
-use crate::args::{CommonArgs, Labelled};
+use crate::args::CommonArgs;
 use crate::lines::{self, Rows};
 use crate::output::check_target;
 use crate::report::Run;
@@ -46,9 +46,5 @@ fn holders<'a>(
         bail!("--only {file}: found {} files, which are numbered from 1", inputs.len());
     }
     let only: Vec<_> = args.only.iter().map(|file| file - 1).collect();
-    let labels = args.which.map(|labels| match labels {
-        Labelled::Numbers => Labels::Numbers,
-        Labelled::Names => Labels::Names,
-    });
-    Ok(job.sorted(args.print.sort).only(&only).with_labels(labels))
+    Ok(job.sorted(args.print.sort).only(&only).with_labels(args.which.map(Into::into)))
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
@@ -36,11 +37,12 @@ pub(super) fn look_up(
     if options.form.records.key().len() > 1 {
         bail!("--prefixes looks one field up, and --key names several; name one");
     }
-    let list = read(args, family, secret, &options)?;
+    let path = &args.filters().0[0];
+    let list = read(path, args, family, secret, &options)?;
     options.form.normalization.read = Some(text::looked_up(family));
-    tell_other_rules(&standard::name(&args.filter), args.work.voice);
+    tell_other_rules(&standard::name(path), args.work.voice);
     let options = &options;
-    let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
+    let sources = lines::open(&args.files(), &args.work, Rows::OfAll, options)?;
     if args.work.explain {
         print(explain::prefixes(&list, args.work.voice.json))?;
         return Ok(Outcome::Done);
@@ -59,12 +61,12 @@ pub(super) fn look_up(
 
 /// The list: a filter, or a text.
 fn read(
+    path: &Path,
     args: &QueryArgs,
     family: Family,
     secret: Option<&Secret>,
     options: &Options,
 ) -> Result<PrefixList> {
-    let path = &args.filter;
     let name = || standard::name(path);
     let mut file = filters::open_beside(path, options, &args.trust)?;
     if is_filter(&mut file.file).with_context(name)? {

@@ -1,4 +1,4 @@
-//! `umbel build --copies`, and `umbel query --and`, as black boxes.
+//! `umbel build --copies`, and `umbel query --all`, as black boxes.
 
 use serde_json::Value;
 use umbel::internals::math::binomial_bounds;
@@ -19,8 +19,8 @@ fn with_copies() -> Folder {
 
 /// The arguments that query the first copies.
 fn first(copies: u32) -> String {
-    let others = (2..=copies).map(|number| format!(" --and copy.{number}.umbel"));
-    format!("query copy.1.umbel{}", others.collect::<String>())
+    let copies = (1..=copies).map(|number| format!(" copy.{number}.umbel"));
+    format!("query lines --all{}", copies.collect::<String>())
 }
 
 fn rate_now(folder: &Folder, filter: &str) -> f64 {
@@ -36,7 +36,7 @@ fn copies_together_err_at_the_product_of_their_rates() {
     let mut joint = 1.0;
     for copies in 1..=5 {
         joint *= rate_now(&folder, &format!("copy.{copies}.umbel"));
-        let run = folder.umbel(&format!("{} --total --json lines", first(copies))).run();
+        let run = folder.umbel(&format!("{} --total --json", first(copies))).run();
         let report: Value = serde_json::from_str(&run.stderr).unwrap();
         let told = report["chance_extra"].as_f64().unwrap();
         assert!((told / joint - 1.0).abs() < 1e-12, "{copies}: {told} for {joint}");
@@ -56,29 +56,29 @@ fn filters_of_every_sort_are_queried_together() {
     folder.umbel("build -q -o seeded list --seed 0 --fpp 0.3 --kind classic").run().done();
     folder.umbel("build -q -o guava list --format guava --key-type utf16 --fpp 0.3").run().done();
     let report = |arguments: &str| {
-        let run = folder.umbel(&format!("query --total --json {arguments} lines")).run();
+        let run = folder.umbel(&format!("query lines --total --json {arguments}")).run();
         let report: Value = serde_json::from_str(&run.stderr).unwrap();
         let found: u64 = run.text().trim_end().parse().unwrap();
         (found - KEYS, report["chance_extra"].as_f64().unwrap())
     };
-    for others in ["--and keyed --secret-file secret", "--and guava --key-type utf16"] {
-        // A filter of umbel takes no type of keys, so that Guava's comes alone.
-        let arguments = match others.contains("guava") {
-            true => "guava --and guava --key-type utf16".to_owned(),
-            false => format!("copy.1.umbel {others}"),
-        };
-        let (hits, rate) = report(&arguments);
+    // A filter of umbel takes no type of keys, so that Guava's comes alone.
+    for arguments in [
+        "--all copy.1.umbel keyed --secret-file secret",
+        "--all guava guava --key-type utf16",
+        "--any copy.1.umbel copy.2.umbel",
+    ] {
+        let (hits, rate) = report(arguments);
         let (low, high) = binomial_bounds(STRANGERS, rate, 1e-9);
         assert!(low <= hits && hits <= high, "{arguments}: {hits} of {low}..={high}");
     }
     // Under one seed the rates do not multiply: what is told is a bound.
-    let (hits, rate) = report("copy.1.umbel --and seeded");
+    let (hits, rate) = report("--all copy.1.umbel seeded");
     assert!((rate - rate_now(&folder, "seeded")).abs() < 1e-12);
     assert!(hits <= binomial_bounds(STRANGERS, rate, 1e-9).1, "{hits}");
-    let (_, alone) = report("copy.1.umbel --and copy.1.umbel");
+    let (_, alone) = report("--all copy.1.umbel copy.1.umbel");
     assert_eq!(alone, rate_now(&folder, "copy.1.umbel"));
-    let needed = "query copy.1.umbel --and keyed lines";
+    let needed = "query lines --all copy.1.umbel keyed";
     folder.umbel(needed).run().fails(&["keyed", "--secret-file"]);
-    let unused = "query copy.1.umbel --and copy.2.umbel lines --secret-file secret";
+    let unused = "query lines --all copy.1.umbel copy.2.umbel --secret-file secret";
     folder.umbel(unused).run().fails(&["none of the filters is keyed"]);
 }

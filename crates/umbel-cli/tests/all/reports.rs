@@ -94,7 +94,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("key new -o fresh", &["key"]),
     ("sign --sign open.key blocked", &["warning"]),
     ("build --copies 3 a -o copies", &["report"]),
-    ("query copies.1.umbel --and copies.2.umbel b", &["report"]),
+    ("query b --all copies.1.umbel copies.2.umbel", &["report"]),
     ("audit blocked --candidates b --universe ipv4", &["audit"]),
     ("audit secret --candidates b", &["audit"]),
     ("pack -f blocked -o packed", &["report"]),

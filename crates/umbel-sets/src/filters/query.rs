@@ -12,6 +12,7 @@ use super::filter::Filter;
 use super::rows::Indices;
 use crate::input::Input;
 use crate::inputs::ReadFrom;
+use crate::labels::{LabelColumn, Labels};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::{RowStyle, Sink};
@@ -23,8 +24,8 @@ pub type FindPrefixes<'a> = dyn Fn(&[&[u8]], &mut [bool]) + Sync + 'a;
 /// Returns the longest prefix of a key in a list, as text.
 pub type LongestPrefix<'a> = dyn for<'k> Fn(&'k [u8]) -> Option<Cow<'k, str>> + Sync + 'a;
 
-/// A query of one or more filters: which lines may be in all of them, or which definitely are not; or of a list of
-/// prefixes: which lines have one in it, or none. Results are in the order of the lines, after the first header of the
+/// A query of one or more filters: which lines may be in all of them, or in any, and which definitely are not; or of a list
+/// of prefixes: which lines have one in it, or none. Results are in the order of the lines, after the first header of the
 /// inputs.
 pub struct Query<'a> {
     scanner: Scanner<'a>,
@@ -53,7 +54,34 @@ impl<'a> Query<'a> {
         let asked = filters.iter().map(queried).collect::<Result<_, _>>()?;
         let bytes = filters.iter().map(Filter::bytes).fold(0, u64::saturating_add);
         let (room, out) = (scanner.budget.left(bytes)?, Sink::new(out, options.form.records.end()));
-        Ok(Self::of(scanner, Among::Filters(asked), room, absent, out))
+        let wanted = Among::Filters { asked, any: false, labels: None };
+        Ok(Self::of(scanner, wanted, room, absent, out))
+    }
+
+    /// With `any`, queries for lines that may be in at least one of the filters, or are definitely in none.
+    #[must_use]
+    pub fn any(mut self, any_of_them: bool) -> Self {
+        if let Among::Filters { any, .. } = &mut self.wanted {
+            *any = any_of_them;
+        }
+        self
+    }
+
+    /// Writes the filters that may have it in front of each line, as a column named `filters`, separated by commas; with
+    /// JSON lines, as `{"filters":[1,3],"record":…}`. `names` are those of the filters.
+    ///
+    /// # Panics
+    /// If it is a query of a list, or for absent lines, or if there are not as many names as filters.
+    #[must_use]
+    pub fn with_labels(mut self, labels: Labels, names: &[String], options: &'a Options) -> Self {
+        let records = &options.form.records;
+        let Among::Filters { asked, labels: column, .. } = &mut self.wanted else {
+            panic!("lists have no labels")
+        };
+        assert!(!self.absent && asked.len() == names.len(), "each filter has one name");
+        *column = Some(LabelColumn::new(labels, names.iter(), records));
+        self.out = self.out.with_style(RowStyle::Behind("filters", records.column()));
+        self
     }
 
     /// Queries for lines whose key has a prefix in a list of `bytes` bytes, or with `absent` for the others. If the `longest`
@@ -90,18 +118,21 @@ impl<'a> Query<'a> {
     /// Returns the probability that a line in none of the filters passes; for a filter of rows, in the worst case for
     /// this query, which is 1 if values of different rows pass together; 1 for a list, which has a rate of its own.
     ///
-    /// Filters that hash differently are independent, so their rates are multiplied. Filters of one scheme are not:
-    /// for these, the lowest rate counts, which is an upper bound. Filters of other systems are assumed to hash alike.
+    /// Filters that hash differently are independent: the probability that all of them pass is the product of their rates,
+    /// and that none does is the product of the complements. Filters of one scheme are not: for these, the lowest rate is
+    /// an upper bound, and for any of them the sum. Filters of other systems are assumed to hash alike.
     pub fn fpp(&self) -> f64 {
-        let Among::Filters(asked) = &self.wanted else { return 1.0 };
-        let mut lowest: Vec<(Option<Scheme>, f64)> = Vec::new();
+        let Among::Filters { asked, any, .. } = &self.wanted else { return 1.0 };
+        let mut schemes: Vec<(Option<Scheme>, f64)> = Vec::new();
         for (scheme, fpp) in asked.iter().map(Queried::fpp) {
-            match lowest.iter_mut().find(|(own, _)| *own == scheme) {
-                Some((_, least)) => *least = least.min(fpp),
-                None => lowest.push((scheme, fpp)),
+            match schemes.iter_mut().find(|(own, _)| *own == scheme) {
+                Some((_, rate)) if *any => *rate = (*rate + fpp).min(1.0),
+                Some((_, rate)) => *rate = rate.min(fpp),
+                None => schemes.push((scheme, fpp)),
             }
         }
-        lowest.into_iter().map(|(_, fpp)| fpp).product()
+        let rates = schemes.into_iter().map(|(_, rate)| rate);
+        if *any { 1.0 - rates.map(|rate| 1.0 - rate).product::<f64>() } else { rates.product() }
     }
 
     /// Returns the bytes of memory left for lines, and for a decoder of them.
@@ -149,8 +180,8 @@ impl<'a> Query<'a> {
 
 /// What a line must be in.
 enum Among<'a> {
-    /// All of these.
-    Filters(Vec<Queried<'a>>),
+    /// All of these, or any; which, is written in front of each line.
+    Filters { asked: Vec<Queried<'a>>, any: bool, labels: Option<LabelColumn<'a>> },
     /// A list; the longest prefix is shown, if it is there, perhaps in JSON.
     Listed { find: &'a FindPrefixes<'a>, longest: Option<&'a LongestPrefix<'a>>, json: bool },
 }
@@ -159,12 +190,15 @@ impl Among<'_> {
     /// Sets `found` for the lines that are or may be in it.
     fn ask(&self, lines: &Lines<'_>, found: &mut [bool]) -> Result<(), Error> {
         match self {
-            Self::Filters(asked) => {
-                found.fill(true);
+            Self::Filters { asked, any, .. } => {
+                found.fill(!any);
                 let mut one = vec![false; lines.len()];
                 for asked in asked {
                     asked.ask(lines, &mut one)?;
-                    found.iter_mut().zip(&one).for_each(|(found, one)| *found &= one);
+                    let each = found.iter_mut().zip(&one);
+                    each.for_each(|(found, one)| {
+                        *found = if *any { *found | one } else { *found & one }
+                    });
                 }
             }
             Self::Listed { find, .. } => {
@@ -175,8 +209,17 @@ impl Among<'_> {
         Ok(())
     }
 
-    /// Writes lines, with their prefixes if these are shown.
+    /// Writes lines, with their prefixes or filters if these are shown.
     fn write(&self, lines: &Lines<'_>, out: &mut Sink<'_>) -> Result<(), Error> {
+        if let Self::Filters { asked, labels: Some(labels), .. } = self {
+            let mut holds = vec![vec![false; lines.len()]; asked.len()];
+            asked.iter().zip(&mut holds).try_for_each(|(asked, holds)| asked.ask(lines, holds))?;
+            let mut text = Vec::new();
+            return (0..lines.len()).try_for_each(|line| {
+                labels.write(|filter| holds[filter][line], &mut text);
+                out.row(&text, lines.row(line))
+            });
+        }
         let Self::Listed { longest: Some(longest), json, .. } = self else {
             return out.rows(lines, 0..lines.len());
         };

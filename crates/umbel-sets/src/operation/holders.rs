@@ -7,19 +7,10 @@ use super::rule::Rule;
 use super::set::check_at_least;
 use super::{SetOperation, SetPlan};
 use crate::input::Input;
-use crate::records::quote;
+use crate::labels::{LabelColumn, Labels};
 use crate::report::Report;
 use crate::sink::{RowStyle, Sink};
-use crate::{Error, Options, Records};
-
-/// What precedes a line, for each input that has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Labels {
-    /// The number of the input, from 1.
-    Numbers,
-    /// Its name.
-    Names,
-}
+use crate::{Error, Options};
 
 /// The distinct lines of some inputs, by the inputs that have them, as `comm` shows for two sorted files.
 ///
@@ -102,7 +93,8 @@ impl<'a> Holders<'a> {
         let SetOperation { inputs, options, .. } = self.operation;
         let records = &options.form.records;
         let bytes = 8 * inputs.len().div_ceil(64);
-        let labels = self.labels.map(|labels| self.each(labels));
+        let names = inputs.iter().map(Input::name);
+        let labels = self.labels.map(|labels| LabelColumn::new(labels, names, records));
         let style = match labels {
             Some(_) => RowStyle::Behind("files", records.column()),
             None => RowStyle::Rows,
@@ -116,46 +108,12 @@ impl<'a> Holders<'a> {
                 return Ok(());
             }
             if let Some(labels) = &labels {
-                self.label(labels, holders, &mut text);
+                labels.write(|i| holders[i / 8] >> (i % 8) & 1 == 1, &mut text);
             }
             sink.row(&text, row)
         })?;
         sink.finish(&mut report)?;
         Ok(report)
-    }
-
-    /// Writes the labels of the inputs that have a row to `text`.
-    fn label(&self, labels: &[Vec<u8>], holders: &[u8], text: &mut Vec<u8>) {
-        text.clear();
-        for (i, label) in labels.iter().enumerate() {
-            if holders[i / 8] >> (i % 8) & 1 == 1 {
-                text.push(b',');
-                text.extend_from_slice(label);
-            }
-        }
-        match self.operation.options.form.records {
-            Records::JsonLines { .. } => {
-                text[0] = b'[';
-                text.push(b']');
-            }
-            Records::Csv { delimiter, .. } => {
-                text.remove(0);
-                quote(text, 0, delimiter);
-            }
-            _ => drop(text.remove(0)),
-        }
-    }
-
-    /// The label of each input.
-    fn each(&self, labels: Labels) -> Vec<Vec<u8>> {
-        let json = self.operation.options.form.records.column().is_none();
-        let label = |(number, input): (usize, &Input)| match labels {
-            Labels::Numbers => number.to_string(),
-            Labels::Names if json => serde_json::Value::from(input.name()).to_string(),
-            // A tab or a line feed would end the column.
-            Labels::Names => input.name().replace(char::is_control, "?"),
-        };
-        (1..).zip(self.operation.inputs).map(label).map(String::into_bytes).collect()
     }
 }
 

@@ -48,7 +48,7 @@ mod write;
 
 pub use diff::{Change, Diff, changes};
 pub use exclusive::excludes;
-pub use holders::{Holders, Labels};
+pub use holders::Holders;
 pub use join::{Join, Partners, Unpaired};
 pub use plan::{SetPlan, Steps};
 pub use set::SetOperation;
