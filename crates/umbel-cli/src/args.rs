@@ -18,7 +18,7 @@ use clap_complete::Shell;
 
 pub(crate) use filters::{
     AddArgs, BuildArgs, ConvertArgs, ConvertTo, ForeignArgs, FormatArgs, InfoArgs, MergeArgs,
-    OverlapArgs, QueryArgs, ReadArgs, RemoveArgs, SecretArgs,
+    OverlapArgs, QueryArgs, ReadArgs, RemoveArgs, RewriteArgs, SecretArgs, ShrinkArgs,
 };
 pub(crate) use finding::{FindArgs, IndexArgs};
 pub(crate) use output::{OutputArgs, Print, PrintArgs, ReplaceArgs, ResultArgs};

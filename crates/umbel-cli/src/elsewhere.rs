@@ -64,6 +64,7 @@ const HABITS: &[(&str, &[&str], &str)] = &[
     ("join", &["right", "right-outer"], "name the files the other way round, with --left"),
     ("join", &["how"], "--left and --full also print rows without a partner"),
     ("common", &["v", "invert"], "umbel except prints lines that no other file has"),
+    ("plan", &["k", "hashes", "hash-functions"], GIVEN_PROBES),
     ("find", &["n", "line-number", "H"], "files and line numbers are printed without an option"),
     (
         "find",
@@ -71,6 +72,10 @@ const HABITS: &[(&str, &[&str], &str)] = &[
         "a text is looked up as it is; two hyphens go before one that begins with a hyphen",
     ),
 ];
+
+/// What to ask for a number of probes that is given.
+const GIVEN_PROBES: &str = "the number of probes follows from the rate; for the rates at four of them: umbel plan --table --probes 4..4; \
+     for the sizes of filters with fewer: --ship";
 
 /// What `dedup -d` is for who knows `uniq`, where `-d` names a delimiter.
 pub(crate) const UNIQ_D: &str = "for lines that occur more than once: --repeated";
@@ -98,6 +103,10 @@ pub(crate) fn explain(error: &mut clap::Error, verb: Option<&Verb>) {
         && verb.is_some_and(|verb| verb.name == "dedup")
     {
         suggest(error, UNIQ_D.to_owned());
+    } else if error.kind() == ErrorKind::ArgumentConflict
+        && word(ContextKind::PriorArg).is_some_and(|option| option.starts_with("--probes"))
+    {
+        suggest(error, GIVEN_PROBES.to_owned());
     } else if let Some(word) = word(ContextKind::InvalidArg)
         && let Some(verb) = verb
     {

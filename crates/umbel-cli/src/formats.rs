@@ -43,9 +43,7 @@ pub(crate) fn recognize(
     resources: Option<&Resources>,
 ) -> Result<Foreign> {
     // A file that does not fit in memory is probably not a filter, but a file of lines named by mistake.
-    let Ok(bytes) = content(file, path, resources) else {
-        bail!(NotAFilter::unknown(refused))
-    };
+    let Ok(bytes) = content(file, path, resources) else { bail!(NotAFilter::unknown(refused)) };
     match Recognized::of(&bytes) {
         Recognized::One(format) => {
             Foreign::decode(format, bytes).with_context(|| path.display().to_string())

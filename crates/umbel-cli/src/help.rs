@@ -67,7 +67,7 @@ const EVERYDAY: &[(&str, &[&str])] = &[
 
 /// The others, which `umbel help --all` lists too.
 const OTHERS: &[(&str, &[&str])] = &[
-    ("More about filters", &["remove", "merge", "convert", "overlap", "parquet", "demo"]),
+    ("More about filters", &["remove", "merge", "shrink", "convert", "overlap", "parquet", "demo"]),
     ("Send filters", &["pack", "unpack", "delta", "patch", "sign"]),
     ("Privacy", &["key", "audit"]),
     ("Set up", &["completions", "man"]),

@@ -3,7 +3,7 @@
 use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
 use umbel_io::content;
 use umbel_net::prefixes::ListError;
-use umbel_sets::{Form, Input, Records};
+use umbel_sets::{Form, Input, LineEnds, Normalization, Records};
 use umbel_share::ShareError;
 
 use crate::formats::NotAFilter;
@@ -89,10 +89,20 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
     if let Some(hint) = content::doubt(&start).filter(|_| form.records.end() == b'\n') {
         return Some(format!("{}: {hint}", input.name()));
     }
-    let Records::Csv { delimiter, .. } = form.records else { return None };
+    let (delimiter, header) = match form.records {
+        Records::Csv { delimiter, header, .. } => (delimiter, header),
+        Records::Tsv { header, .. } => (b'\t', header),
+        _ => return None,
+    };
     let told = input.delimiter().unwrap_or(delimiter);
+    if header && let Some(first) = data_for_header(&start, told, form.records.key()) {
+        return Some(format!(
+            "{}: its first line, {first}, is taken for the names of columns; --no-header reads it as a record",
+            input.name()
+        ));
+    }
     let found = delimiter_of(&start, told)?;
-    if found == told {
+    if found == told || matches!(form.records, Records::Tsv { .. }) {
         return None;
     }
     // One for each file, up to the part that they share.
@@ -124,6 +134,19 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
     ))
 }
 
+/// The first line, if a key is a number and what that column is named there is one, too.
+fn data_for_header(start: &[u8], delimiter: u8, key: &[String]) -> Option<String> {
+    let first = start.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii_end();
+    let names: Vec<_> =
+        first.split(|&byte| byte == delimiter).map(String::from_utf8_lossy).collect();
+    let is_number = |name: &str| name.trim_matches(['"', ' ']).parse::<f64>().is_ok();
+    let column = |key: &String| names.get(key.parse::<usize>().ok()?.checked_sub(1)?);
+    let taken = key.iter().filter_map(column).any(|name| is_number(name));
+    taken.then(|| {
+        String::from_utf8_lossy(first).replace(char::is_control, " ").chars().take(60).collect()
+    })
+}
+
 /// What seems to be between the columns of a file: what was `told`, if its first line has that.
 fn delimiter_of(start: &[u8], told: u8) -> Option<u8> {
     let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -134,20 +157,36 @@ fn delimiter_of(start: &[u8], told: u8) -> Option<u8> {
     }
 }
 
-/// Why no lines of two inputs may be equal: the line ends of different systems.
+/// Why lines that look the same may not be equal: the line ends of different systems.
 pub(crate) fn of_line_ends(inputs: &[Input], form: &Form) -> Option<String> {
-    let compared = form.records == Records::Lines(b'\n');
-    if !compared || form.normalization.crlf || form.normalization.trim {
-        return None;
+    let with = |ends| with_ends(inputs, form, &[ends]);
+    if let Some(mixed) = with(LineEnds::Mixed) {
+        return Some(format!(
+            "some lines of {mixed} end with CR LF and some with LF, so these are not equal; compare them with --crlf"
+        ));
     }
-    let ends = |input: &Input| input.ends_with_crlf().ok().flatten();
-    let with = |crlf| inputs.iter().find(|input| ends(input) == Some(crlf));
-    let (crlf, lf) = (with(true)?, with(false)?);
+    let (crlf, lf) = (with(LineEnds::CrLf)?, with(LineEnds::Lf)?);
     Some(format!(
-        "the lines of {} end with CR LF and those of {} with LF, so none are equal; compare them with --crlf",
-        crlf.name(),
-        lf.name()
+        "the lines of {crlf} end with CR LF and those of {lf} with LF, so none are equal; compare them with --crlf"
     ))
+}
+
+/// What is in keys that are lines, and in no key that other systems make of them.
+pub(crate) fn of_keys(inputs: &[Input], form: &Form) -> Option<String> {
+    let name = with_ends(inputs, form, &[LineEnds::CrLf, LineEnds::Mixed])?;
+    Some(format!(
+        "{name}: lines end with CR LF, and the CR is part of the key; --crlf leaves it out"
+    ))
+}
+
+/// The first of some inputs whose lines end so, if that counts.
+fn with_ends<'a>(inputs: &'a [Input], form: &Form, ends: &[LineEnds]) -> Option<&'a str> {
+    let Normalization { crlf, trim, read, .. } = &form.normalization;
+    let counts = form.records == Records::Lines(b'\n') && !crlf && !trim && read.is_none();
+    let ends = |input: &&Input| {
+        input.line_ends().is_ok_and(|found| found.is_some_and(|found| ends.contains(&found)))
+    };
+    inputs.iter().filter(|_| counts).find(ends).map(Input::name)
 }
 
 fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static str> {

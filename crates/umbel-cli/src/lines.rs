@@ -219,6 +219,11 @@ fn notice_sources(sources: &[Source], voice: Voice, options: &Options) {
     for source in sources {
         if let Source::Files(inputs) = source {
             notice(inputs, voice, options);
+            if let Some(hint) =
+                hints::of_keys(inputs, &options.form).filter(|_| !voice.quiet && !voice.json)
+            {
+                say(&format!("umbel: warning: {hint}"));
+            }
         }
     }
 }

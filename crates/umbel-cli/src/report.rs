@@ -109,7 +109,7 @@ impl Run {
         }
         let lines = match self.verb {
             // Reports on filters, not on lines.
-            "merge" | "convert" | "parquet extract" => Vec::new(),
+            "merge" | "convert" | "shrink" | "parquet extract" => Vec::new(),
             "pack" | "unpack" | "delta" | "patch" => {
                 vec![format!("{} to {}", Size(report.bytes_read), Size(report.bytes_written))]
             }

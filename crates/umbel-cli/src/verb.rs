@@ -74,6 +74,7 @@ macro_rules! each_verb {
             key::key(KeyArgs),
             audit::audit(AuditArgs),
             convert::convert(ConvertArgs),
+            convert::shrink(ShrinkArgs),
             parquet::parquet(ParquetArgs),
             pack::pack(PackArgs),
             pack::unpack(UnpackArgs),

@@ -189,6 +189,18 @@ impl Filter {
         }
     }
 
+    /// Makes a filter that turned out too large smaller, at the rate that it was planned for, with room for `keys` keys, or for
+    /// those that it holds by estimate if these are more. It is folded by a divisor of its size, so it may stay up to twice as
+    /// large as a new one would be; without a smaller size that keeps the rate it stays as it is.
+    ///
+    /// Blocked, classic, sliced and counting filters shrink; others raise a `ValueError`.
+    #[pyo3(signature = (keys=0))]
+    fn shrink_to(&self, py: Python<'_>, keys: u64) -> PyResult<()> {
+        let shrunk =
+            |inner: &mut Inner| inner.own_mut("shrink_to")?.shrink_to(keys).map_err(Failure::from);
+        Ok(self.inner.change(py, shrunk)?)
+    }
+
     /// Removes all keys.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
         Ok(self.inner.change(py, |inner| Ok::<_, Failure>(inner.own_mut("clear")?.clear()?))?)

@@ -637,3 +637,19 @@ def test_what_holds_bytes_and_paths(tmp_path):
         umbel.from_bytes("text")
     with pytest.raises(TypeError, match="is one key"):
         filter.update(memoryview(b"abc"))
+
+
+def test_filters_shrink(tmp_path):
+    for kind in [umbel.Bloom, umbel.Classic, umbel.Sliced, umbel.Counting]:
+        seen = kind(100_000, 0.01)
+        seen.update(range(1000))
+        before = seen.receipt().nbytes
+        seen.shrink_to(200_000)
+        assert seen.receipt().nbytes == before, "more keys than planned"
+        seen.shrink_to()
+        assert all(seen.contains_many(range(1000))) and seen.receipt().nbytes <= before / 50
+    with pytest.raises(ValueError, match="does not fold"):
+        umbel.Scalable(100, 0.01).shrink_to()
+    seen.save(tmp_path / "seen.umbel")
+    with pytest.raises(ValueError, match="mapped filter"):
+        umbel.open(tmp_path / "seen.umbel", mmap=True).shrink_to()

@@ -1,6 +1,7 @@
 //! The commands `UM.*`: umbel's own filters, of every kind that its files have.
 
 use std::borrow::Cow;
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use umbel::{
@@ -37,7 +38,7 @@ macro_rules! changing {
 }
 
 /// All commands.
-pub(crate) const COMMANDS: [CommandSpec; 12] = [
+pub(crate) const COMMANDS: [CommandSpec; 13] = [
     spec(c"um.reserve", writing!(reserve), -4, Access::Insert, c"Creates a filter"),
     // Additions sent to replicas need no memory. A replica with its own `maxmemory` would have them denied by the
     // server, and then miss keys.
@@ -55,6 +56,7 @@ pub(crate) const COMMANDS: [CommandSpec; 12] = [
         .long()
         .not_cached(),
     spec(c"um.merge", writing!(merge), -3, Access::Insert, c"Joins filters").many_keys(),
+    spec(c"um.shrink", writing!(shrink), -2, Access::Insert, c"Makes a filter smaller"),
     spec(c"um.dump", exported!(dump), 3, Access::Read, c"A part of a filter's file")
         .long()
         .not_cached(),
@@ -541,49 +543,104 @@ fn reply_receipt(context: &Context, receipt: &Receipt) -> Answer {
     Ok(())
 }
 
+/// The filters that a command reads.
+type Sources = Result<Vec<Arc<Filter>>, Refusal>;
+
+/// A command that replaces the filter of its key by one made from filters.
+struct Remake {
+    command: &'static CStr,
+    event: &'static CStr,
+    sources: fn(&Context, &[Argument<'_>]) -> Sources,
+    make: fn(&[Arc<Filter>], keys: u64) -> Result<Filter, Refusal>,
+}
+
 /// `UM.MERGE destination source...`: the keys of all, including an existing destination. An error leaves it unchanged.
 fn merge(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    const MERGE: Remake = Remake {
+        command: c"UM.MERGE",
+        event: c"umbel.merge",
+        sources,
+        make: |sources, _| {
+            let mut union = sources[0].try_clone().map_err(refused)?;
+            sources[1..].iter().try_for_each(|source| union.union(source).map_err(refused))?;
+            Ok(union)
+        },
+    };
     if arguments.len() < 3 {
         return Err(Refusal::Arity);
     }
-    let sources = sources(context, arguments)?;
-    let is_long = sources.iter().map(|filter| filter.bytes()).sum::<u64>() >= LONG;
-    drop(sources);
+    let is_long = MERGE.bytes(context, arguments)? >= LONG;
+    do_job(context, arguments, is_long, |context, arguments| MERGE.job(context, arguments, 0))
+}
+
+/// `UM.SHRINK key [keys]`: folds a filter that is too large, with room for so many keys or for those that it holds.
+fn shrink(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    const SHRINK: Remake = Remake {
+        command: c"UM.SHRINK",
+        event: c"umbel.shrink",
+        sources: |context, arguments| sources(context, &arguments[..2]),
+        make: |filters, keys| {
+            let mut smaller = filters[0].try_clone().map_err(refused)?;
+            smaller.shrink_to(keys).map_err(refused)?;
+            Ok(smaller)
+        },
+    };
+    if arguments.len() > 3 {
+        return Err(Refusal::Arity);
+    }
+    let is_long = SHRINK.bytes(context, arguments)? >= LONG;
     do_job(context, arguments, is_long, |context, arguments| {
-        let sources = self::sources(context, arguments)?;
+        let keys = arguments.get(2).map_or(Some(0), |keys| keys.integer()?.try_into().ok());
+        let keys = keys.ok_or(Refusal::Words("ERR the number of keys is no whole number"))?;
+        SHRINK.job(context, arguments, keys)
+    })
+}
+
+impl Remake {
+    fn bytes(&self, context: &Context, arguments: &[Argument<'_>]) -> Result<u64, Refusal> {
+        Ok((self.sources)(context, arguments)?.iter().map(|filter| filter.bytes()).sum())
+    }
+
+    fn job(
+        &'static self,
+        context: &Context,
+        arguments: &[Argument<'_>],
+        keys: u64,
+    ) -> Result<Job, Refusal> {
+        let sources = (self.sources)(context, arguments)?;
         // All have the size of the first, or fold to it.
         let bytes = sources[0].bytes();
         check_size(context, bytes, bytes).map_err(no_memory)?;
         Ok(Box::new(move || -> End {
-            let union = union(&sources);
+            let made = (self.make)(&sources, keys);
             Box::new(move |context, arguments| {
                 let (key, others) = (arguments[1], &arguments[2..]);
-                let union = union?;
-                let now = self::sources(context, arguments)?;
+                let made = made?;
+                let now = (self.sources)(context, arguments)?;
                 if now.len() != sources.len()
                     || !now.iter().zip(&sources).all(|(a, b)| Arc::ptr_eq(a, b))
                 {
                     return Err(Refusal::Words(
-                        "TRYAGAIN a filter was replaced while it was merged; nothing has changed",
+                        "TRYAGAIN a filter was replaced while it was read; nothing has changed",
                     ));
                 }
                 let mut opened = context.key_for_writing(key);
                 match opened.get::<Umbel>() {
                     Found::Other => return Err(Refusal::WRONG_TYPE),
-                    Found::Value(umbel) => umbel.filter = Some(Arc::new(union)),
-                    Found::Missing => opened.set(Box::new(Umbel::new(Some(union), None))),
+                    Found::Value(umbel) => umbel.filter = Some(Arc::new(made)),
+                    Found::Missing => opened.set(Box::new(Umbel::new(Some(made), None))),
                 }
                 drop(opened);
-                context.replicate_as(c"UM.MERGE", key, NO_WORDS, others);
-                context.notify(c"umbel.merge", key);
+                context.replicate_as(self.command, key, NO_WORDS, others);
+                context.notify(self.event, key);
                 context.reply_ok()
             })
         }))
-    })
+    }
 }
 
 /// Returns the filters of `UM.MERGE`. The destination comes first, if it exists, and is skipped among the sources.
-fn sources(context: &Context, arguments: &[Argument<'_>]) -> Result<Vec<Arc<Filter>>, Refusal> {
+fn sources(context: &Context, arguments: &[Argument<'_>]) -> Sources {
     let destination = arguments[1];
     let others = arguments[2..].iter().filter(|source| source.bytes() != destination.bytes());
     let mut sources = Vec::new();
@@ -595,12 +652,6 @@ fn sources(context: &Context, arguments: &[Argument<'_>]) -> Result<Vec<Arc<Filt
         }
     }
     if sources.is_empty() { Err(NO_FILTER) } else { Ok(sources) }
-}
-
-fn union(sources: &[Arc<Filter>]) -> Result<Filter, Refusal> {
-    let mut union = sources[0].try_clone().map_err(refused)?;
-    sources[1..].iter().try_for_each(|source| union.union(source).map_err(refused))?;
-    Ok(union)
 }
 
 /// `UM.DUMP key offset`: the offset after this part of the umbel file, and the part; 0 and an empty part at the end.

@@ -91,6 +91,17 @@ struct Stamp {
     modified: i64,
 }
 
+/// How lines end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineEnds {
+    /// With a line feed.
+    Lf,
+    /// With a carriage return and a line feed.
+    CrLf,
+    /// Some with one, some with the other.
+    Mixed,
+}
+
 impl Input {
     fn new(name: String, stamp: Stamp, edges: u64, handle: Handle) -> Self {
         Self {
@@ -207,16 +218,25 @@ impl Input {
         Ok(start.to_vec())
     }
 
-    /// Returns whether lines end with a carriage return and a line feed, from its first 64 KiB: `None` if only some do,
-    /// or there are no lines.
+    /// Returns how its lines end, from its first and last 64 KiB; `None` if these have no line feed.
     ///
     /// # Errors
     /// Read errors.
-    pub fn ends_with_crlf(&self) -> Result<Option<bool>, Error> {
-        let start = self.start()?;
-        let mut ends = memchr_iter(b'\n', &start).map(|at| start[..at].ends_with(b"\r"));
-        let first = ends.next();
-        Ok(first.filter(|&first| ends.all(|end| end == first)))
+    pub fn line_ends(&self) -> Result<Option<LineEnds>, Error> {
+        let (file, part) = (self.open()?, self.length().min(1 << 16));
+        let (mut text, mut last) = (PageBuffer::new(part as usize), None);
+        for at in [0, self.length() - part] {
+            file.read_at(&mut text, at)?;
+            // What is before the first byte of the last part is not known.
+            for end in memchr_iter(b'\n', &text).filter(|end| at == 0 || *end > 0) {
+                let crlf = end > 0 && text[end - 1] == b'\r';
+                let ends = if crlf { LineEnds::CrLf } else { LineEnds::Lf };
+                if *last.get_or_insert(ends) != ends {
+                    return Ok(Some(LineEnds::Mixed));
+                }
+            }
+        }
+        Ok(last)
     }
 
     /// Returns an error if it has changed.

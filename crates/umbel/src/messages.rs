@@ -89,7 +89,7 @@ fn messages_are_as_listed() {
         ValueTooLong(1 << 32); Plan(PlanError::ZeroKeys);
     );
     messages!(out, MergeError:
-        NotMergeable(Kind::Scalable); NotComparable(Kind::Bloomier);
+        NotMergeable(Kind::Scalable); NotComparable(Kind::Bloomier); NotFolding(Kind::Coded);
         KindsDiffer(Kind::Blocked, Kind::Attributes); SchemesDiffer(xxh3, keyed);
         KeysDiffer; ProbesDiffer(8, 9); CellsDiffer(4, 8);
         SizesDiffer(3, 6, "blocks");

@@ -389,6 +389,22 @@ pub(crate) struct MergeArgs {
     pub(crate) sign: SignArgs,
 }
 
+/// Make a filter that turned out too large smaller, at the rate that it was planned for
+///
+/// The filter is folded by a divisor of its size, so it may stay up to twice as large as a new one would be; it is the same,
+/// bit for bit, as one of the smaller size with the same keys. It stays as it is if no smaller size keeps the rate. Only
+/// blocked, classic, sliced and counting filters fold.
+///
+/// After an error no filter is written, and an existing one is as it was.
+#[derive(Debug, Args)]
+pub(crate) struct ShrinkArgs {
+    /// Keys to keep room for, e.g. 5e9 or 5G [default: those that it holds, by estimate]
+    #[arg(long, value_name = "N")]
+    pub(crate) keys: Option<KeyCount>,
+    #[command(flatten)]
+    pub(crate) file: RewriteArgs,
+}
+
 /// Estimate from two filters how much their lists share
 ///
 /// Prints, each with a 95 % interval computed from the bits alone, the keys in each filter, in either and in both, the
@@ -424,15 +440,22 @@ pub(crate) struct OverlapArgs {
 /// After an error no filter is written, and an existing one is as it was.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// Filter to write; - is standard output
-    #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
-    /// Filter to convert
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) filter: PathBuf,
     /// Kind or format to convert to: blocked, or a format of another system
     #[arg(long, value_name = "FORM", value_parser = named::targets::<ConvertTo>(), hide_possible_values = true)]
     pub(crate) to: ConvertTo,
+    #[command(flatten)]
+    pub(crate) file: RewriteArgs,
+}
+
+/// A filter that is written anew.
+#[derive(Debug, Args)]
+pub(crate) struct RewriteArgs {
+    /// Filter to write; - is standard output
+    #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Filter to read
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) filter: PathBuf,
     #[command(flatten)]
     pub(crate) replace: ReplaceArgs,
     #[command(flatten)]

@@ -36,6 +36,7 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ("build", "-q text -o OUT", "filter"),
     ("merge", "-q filter new -o OUT", "filter"),
     ("convert", "-q counting --to blocked -o OUT", "filter"),
+    ("shrink", "-q filter -o OUT", "filter"),
     ("pack", "-q filter -o OUT", "packed"),
     ("unpack", "-q packed -o OUT", "filter"),
     ("delta", "-q filter new -o OUT", "delta"),

@@ -148,6 +148,7 @@ WRITES = {
     "um.addat": [["UM.RESERVE", "k", 100, 0.01, "KIND", "window", "SPAN", 10**9], lambda client: client("UM.ADDAT", "k", int(client("TIME")[0]) * 1000, "a", "b")],
     "um.del": [["UM.RESERVE", "k", 100, 0.01, "KIND", "counting"], ["UM.MADD", "k", *"abc"], ["UM.DEL", "k", "b"]],
     "um.merge": [["UM.RESERVE", "other", 100, 0.01], ["UM.MADD", "other", *"abc"], ["UM.MERGE", "k", "other"]],
+    "um.shrink": [["UM.RESERVE", "k", 10_000, 0.01], ["UM.MADD", "k", *"abc"], ["UM.SHRINK", "k", 50]],
     "um.load": [loaded],
 }
 # Only primaries and append-only files send it.

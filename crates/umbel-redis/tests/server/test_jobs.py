@@ -64,7 +64,7 @@ def test_others_are_answered_meanwhile(kind, full):
     with Server(kind, options=["--bf.object-limit", "0"]) as server, server.client() as client:
         fill(client, "f", mib), fill(client, "g", mib)
         end = client("MEMORY", "USAGE", "f") // MIB * MIB
-        for command in [("UM.INFO", "f"), ("UM.DUMP", "f", end), ("UM.MERGE", "h", "f", "g"), ("UM.DUMP", "f", 0)]:
+        for command in [("UM.INFO", "f"), ("UM.DUMP", "f", end), ("UM.MERGE", "h", "f", "g"), ("UM.SHRINK", "g"), ("UM.DUMP", "f", 0)]:
             begun = time.perf_counter()
             assert not isinstance(client(*command), Refused)
             alone = 1000 * (time.perf_counter() - begun)

@@ -59,10 +59,10 @@ def test_every_kind_that_takes_keys(client, kind):
 
 
 def test_absent_filters_are_told_from_absent_keys(client):
-    for command in ["UM.EXISTS f a", "UM.MEXISTS f a b", "UM.ADD f a", "UM.MADD f a", "UM.DEL f a", "UM.INFO f", "UM.DUMP f 0", "UM.MERGE f g"]:
+    for command in ["UM.EXISTS f a", "UM.MEXISTS f a b", "UM.ADD f a", "UM.MADD f a", "UM.DEL f a", "UM.INFO f", "UM.DUMP f 0", "UM.MERGE f g", "UM.SHRINK f"]:
         assert client(*command.split()) == NO_FILTER, command
     client("SET", "text", "x")
-    for command in ["UM.EXISTS text a", "UM.ADD text a", "UM.RESERVE text 10 0.1", "UM.LOAD text 0 x", "UM.MERGE text text", "UM.INFO text"]:
+    for command in ["UM.EXISTS text a", "UM.ADD text a", "UM.RESERVE text 10 0.1", "UM.LOAD text 0 x", "UM.MERGE text text", "UM.SHRINK text", "UM.INFO text"]:
         assert client(*command.split()).startswith("WRONGTYPE"), command
     client("UM.RESERVE", "f", 100, 0.01)
     assert client("UM.EXISTS", "f", "a") == 0 and client("BF.EXISTS", "f", "a") == 0
@@ -74,7 +74,7 @@ def test_wrong_arguments_are_refused(client):
     for command in [
         "UM.RESERVE f 100 1", "UM.RESERVE f 100 0", "UM.RESERVE f 0 0.1", "UM.RESERVE f x 0.1", "UM.RESERVE f 100 x", "UM.RESERVE f 100 0.1 KIND nothing",
         "UM.RESERVE f 100 0.1 KIND bloomier", "UM.RESERVE f 100 0.1 SPAN 0", "UM.RESERVE f 100 0.1 SPAN 10", "UM.RESERVE f 100 0.1 FOO 1", "UM.RESERVE f 100",
-        "UM.RESERVE f 100 0.1 KIND", "UM.RESERVE f 100 0.1 SECRET 0123", "UM.ADDAT f x 1", "UM.DUMP f x", "UM.LOAD f 5 x", "UM.LOAD f 0 x", "UM.LOAD f -1 x",
+        "UM.RESERVE f 100 0.1 KIND", "UM.RESERVE f 100 0.1 SECRET 0123", "UM.ADDAT f x 1", "UM.DUMP f x", "UM.LOAD f 5 x", "UM.LOAD f 0 x", "UM.LOAD f -1 x", "UM.SHRINK", "UM.SHRINK f 1 2",
         "UM.RESERVE f 9223372036854775807 0.0001", "UM.RESERVE f 4000000000000 0.0001",
     ]:
         assert isinstance(client(*command.split()), Refused), command
@@ -99,6 +99,22 @@ def test_merges(client):
     assert isinstance(client("UM.MERGE", "sum", "b", "other"), Refused) and client("UM.MERGE", "sum", "b", "none") == NO_FILTER
     assert dumped(client, "sum") == before, "as it was"
     assert client("COMMAND", "GETKEYS", "UM.MERGE", "a", "b", "c") == [b"a", b"b", b"c"]
+
+
+def test_a_filter_shrinks_to_what_it_holds(client):
+    for kind in ["blocked", "classic", "sliced", "counting"]:
+        client("DEL", "f"), client("UM.RESERVE", "f", 1_000_000, 0.01, "KIND", kind), client("UM.MADD", "f", *range(1000))
+        before = client("UM.INFO", "f")
+        assert client("UM.SHRINK", "f", "many").startswith("ERR ") and client("UM.SHRINK", "f", -1).startswith("ERR ")
+        assert client("UM.SHRINK", "f", 2_000_000) == OK and client("UM.INFO", "f") == before
+        for keys in [["100000"], []]:
+            assert client("UM.SHRINK", "f", *keys) == OK
+            assert client("UM.MEXISTS", "f", *range(1000)) == 1000 * [1]
+        receipt = client("UM.INFO", "f")
+        receipt = dict(zip(receipt[::2], receipt[1::2])) if isinstance(receipt, list) else receipt
+        assert 900 < receipt[b"planned keys"] < 1100 and receipt[b"bytes"] * 400 < dict(zip(before[::2], before[1::2]))[b"bytes"]
+    client("UM.RESERVE", "w", 100, 0.01, "KIND", "window")
+    assert "does not fold" in client("UM.SHRINK", "w")
 
 
 def test_a_window_of_time_forgets(client):

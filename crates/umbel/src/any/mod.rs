@@ -215,6 +215,24 @@ impl<H: Hashing> AnyFilter<H> {
         self.merge(other, Merge::Intersection)
     }
 
+    /// Folds a filter that turned out too large, as [`Blocked::shrink_to`](crate::Blocked::shrink_to) does, with room for
+    /// `keys` keys, or for those that it holds by estimate if these are certainly more.
+    ///
+    /// # Errors
+    /// [`MergeError::NotFolding`]; [`MergeError::OutOfMemory`].
+    #[doc(hidden)]
+    pub fn shrink_to(&mut self, keys: u64) -> Result<(), MergeError> {
+        let held = self.receipt().keys;
+        let keys = if (keys as f64) < held.low { held.value.ceil() as u64 } else { keys };
+        match self {
+            Self::Blocked(filter) => filter.shrink_to(keys),
+            Self::Classic(filter) => filter.shrink_to(keys),
+            Self::Sliced(filter) => filter.shrink_to(keys),
+            Self::Counting(filter) => filter.shrink_to(keys),
+            other => Err(MergeError::NotFolding(other.kind())),
+        }
+    }
+
     fn merge(
         &mut self,
         other: &AnyFilter<impl Hashing, impl AsRef<[Block]>>,

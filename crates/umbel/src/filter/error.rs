@@ -226,6 +226,12 @@ pub enum MergeError {
     /// A filter of this size does not fold by this divisor; with the unit of the size.
     #[error("{0} {2} do not divide into {1} equal parts; fold by a number that divides {0}")]
     Indivisible(u64, u64, &'static str),
+    /// Filters of this kind do not fold to a smaller size.
+    #[error(
+        "{article} {0} filter does not fold to a smaller size; build a smaller one from the keys",
+        article = .0.article()
+    )]
+    NotFolding(Kind),
     /// Neither size is a multiple of the other, so neither filter folds to the other; with their unit.
     #[error(
         "sizes of {0} and {1} {2} do not fold to each other (one must divide the other); \

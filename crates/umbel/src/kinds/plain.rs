@@ -85,7 +85,7 @@ pub(crate) fn shrink<P: Planner>(
     let low: Vec<u64> = low.filter(|&divisor| size.is_multiple_of(divisor)).collect();
     // Divisors in pairs, the largest first.
     let mut all = low.iter().map(|divisor| size / divisor).chain(low.iter().rev().copied());
-    match all.find(keeps) {
+    match all.find(|divisor| keys <= plan.keys && keeps(divisor)) {
         None | Some(1) => Ok(()),
         Some(divisor) => {
             fold(folding, plan, blocks, divisor)?;

@@ -660,7 +660,7 @@ fn filters_shrink_to_their_keys() {
             let hashes: Vec<KeyHash> = (0..keys).map(|key| hasher.hash(key)).collect();
             let mut filter = AnyFilter::with_plan(&plan, hasher.clone()).unwrap();
             filter.try_insert_all(&hashes).unwrap();
-            let (large, mut folded) = (filter.bytes(), filter.clone());
+            let (large, mut folded, mut held) = (filter.bytes(), filter.clone(), filter.clone());
             macro_rules! shrink {
                 ($($kind:ident),*) => {
                     match (&mut filter, &mut folded) {
@@ -681,12 +681,18 @@ fn filters_shrink_to_their_keys() {
             let before = filter.bytes();
             assert!(before <= 2 * own.max(512) && before < large, "{kind} {keys}: {before}, {own}");
             // Asked for more keys than planned, nothing happens.
-            match &mut filter {
-                AnyFilter::Blocked(filter) => filter.shrink_to(10 * keys).unwrap(),
-                AnyFilter::Counting(filter) => filter.shrink_to(10 * keys).unwrap(),
-                _ => {}
-            }
+            filter.shrink_to(10 * keys).unwrap();
             assert_eq!(filter.bytes(), before);
+            // With too few, it keeps room for those that it holds.
+            held.shrink_to(keys / 2).unwrap();
+            let receipt = held.receipt();
+            assert!(
+                receipt.bytes() <= 2 * before && receipt.fpp <= 0.011,
+                "{kind} {keys}: {receipt:?}"
+            );
         }
     }
+    let mut window =
+        AnyFilter::with_plan(&Plan::for_keys(Kind::Window, 9, 0.1).unwrap(), hasher).unwrap();
+    assert_eq!(window.shrink_to(1), Err(umbel::MergeError::NotFolding(Kind::Window)));
 }
