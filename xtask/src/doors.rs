@@ -171,6 +171,10 @@ const FORMATS: [Python; 2] = [
             ("pyarrow", "26.0.1"),
             ("pybloom-live", "4.0.0"),
             ("duckdb", "2.0.0"),
+            ("datafusion", "55.0.0"),
+            ("polars", "2.1.0"),
+            ("chdb", "4.4.0"),
+            ("pytest", "9.2.0"),
         ],
     },
     Python {
@@ -185,7 +189,9 @@ fn formats() -> Result<()> {
         install(python, None, "dev")?;
         run::run(python.command()?.arg("testdata/roundtrip.py"))?;
     }
-    Ok(())
+    // What engines find in Parquet files with umbel's filters: here in ClickHouse too, which is large.
+    let types = "crates/umbel-py/tests/test_parquet_types.py";
+    run::run(FORMATS[0].command()?.args(["-m", "pytest", "--quiet", types]))
 }
 
 /// A folder with another version of a package, for the path of modules.

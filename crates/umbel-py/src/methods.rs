@@ -190,8 +190,8 @@ impl Filter {
     }
 
     /// Makes a filter that turned out too large smaller, at the rate that it was planned for, with room for `keys` keys, or for
-    /// those that it holds by estimate if these are more. It is folded by a divisor of its size, so it may stay up to twice as
-    /// large as a new one would be; without a smaller size that keeps the rate it stays as it is.
+    /// those that it holds by estimate if these are more. It is folded by a divisor of its size: large sizes
+    /// have many, but those below 128 KiB may have none that keeps the rate, and the filter stays as it is.
     ///
     /// Blocked, classic, sliced and counting filters shrink; others raise a `ValueError`.
     #[pyo3(signature = (keys=0))]

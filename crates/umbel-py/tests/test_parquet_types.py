@@ -15,6 +15,11 @@ import pytest
 
 from umbel.parquet import add_filters
 
+try:
+    import chdb
+except ImportError:  # Only where filters are exchanged with other systems: it is large.
+    chdb = None
+
 ROWS = 400
 # Values of each column that are looked up, of as many rows.
 ASKED = 40
@@ -102,6 +107,15 @@ def by_datafusion(path, column):
     return {str(value): rows.filter(name == datafusion.literal(value)).count() for value in values.unique()[:ASKED]}
 
 
+def by_chdb(path, column):
+    ask = lambda what: json.loads(chdb.query(f"SELECT {what} SETTINGS input_format_parquet_bloom_filter_push_down = 1", "JSONCompact").data())["data"]
+    name, rows = "`" + column.replace(".", "`.`") + "`", f"FROM file('{path}', Parquet)"
+    [[kind]] = ask(f"toTypeName({name}) {rows} LIMIT 1")
+    texts = ask(f"DISTINCT toString({name}) AS text {rows} ORDER BY text LIMIT {ASKED}")
+    quoted = lambda text: text.replace("\\", "\\\\").replace("'", "\\'")
+    return {text: ask(f"count() {rows} WHERE {name} = CAST('{quoted(text)}' AS {kind})") for (text,) in texts}
+
+
 @pytest.mark.parametrize("as_integers", [False, True])
 def test_engines_find_each_row_as_before(tmp_path, as_integers):
     old, new = tmp_path / "old.parquet", tmp_path / "new.parquet"
@@ -116,6 +130,7 @@ def test_engines_find_each_row_as_before(tmp_path, as_integers):
         readers = [by_duckdb]
         if "." not in path:
             # Polars has no decimals of more than 38 digits.
+            readers += [by_chdb] if chdb else []
             readers += [by_datafusion, *([by_polars] if path not in AS_FLOATS[1:] else [])]
         for reader in readers:
             before = reader(old, path)

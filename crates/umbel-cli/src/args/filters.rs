@@ -391,9 +391,9 @@ pub(crate) struct MergeArgs {
 
 /// Make a filter that turned out too large smaller, at the rate that it was planned for
 ///
-/// The filter is folded by a divisor of its size, so it may stay up to twice as large as a new one would be; it is the same,
-/// bit for bit, as one of the smaller size with the same keys. It stays as it is if no smaller size keeps the rate. Only
-/// blocked, classic, sliced and counting filters fold.
+/// The filter is folded by a divisor of its size, and is then the same, bit for bit, as one of the smaller size with the same
+/// keys. Large sizes have many divisors; those below 128 KiB may have none that keeps the rate, and the filter stays as it is.
+/// Only blocked, classic, sliced and counting filters fold.
 ///
 /// After an error no filter is written, and an existing one is as it was.
 #[derive(Debug, Args)]
