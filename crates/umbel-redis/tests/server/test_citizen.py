@@ -180,7 +180,7 @@ def test_commands_are_described(server, client):
     for name, arity, flags in [
         ("bf.reserve", -4, {"write", "denyoom"}), ("bf.add", 3, {"write", "denyoom"}), ("bf.mexists", -3, {"readonly", "fast"}),
         ("bf.info", -2, {"readonly", "fast"}), ("cf.del", 3, {"write", "fast"}), ("cf.compact", 2, {"write"}), ("cf.loadchunk", 4, {"write", "denyoom"}),
-        ("um.exists", 3, {"readonly", "fast"}), ("um.mexists", -3, {"readonly", "fast"}), ("um.info", 2, {"readonly"}), ("um.dump", 3, {"readonly"}), ("um.merge", -3, {"write", "denyoom"}),
+        ("um.exists", 3, {"readonly", "fast"}), ("um.mexists", -3, {"readonly", "fast"}), ("um.info", 2, {"readonly"}), ("um.dump", 3, {"readonly"}), ("um.merge", -3, {"write", "denyoom"}), ("um.shrink", -2, {"write", "denyoom"}),
     ]:
         [described] = client("COMMAND", "INFO", name)
         assert described[:2] == [name.encode(), arity]
@@ -194,7 +194,7 @@ def test_commands_are_described(server, client):
         assert client("COMMAND", "GETKEYS", name, *arguments)[0] == b"key"
     if server.kind != "redis-7.0":
         # Those of RedisBloom and valkey-bloom, and no others: who has a category there gets nothing more here.
-        for category, prefix, count in [("bloom", b"bf.", 12), ("cuckoo", b"cf.", 14), ("umbel", b"um.", 12)]:
+        for category, prefix, count in [("bloom", b"bf.", 12), ("cuckoo", b"cf.", 14), ("umbel", b"um.", 13)]:
             commands = client("ACL", "CAT", category)
             assert len(commands) == count and all(command.startswith(prefix) for command in commands)
         client("ACL", "SETUSER", "reader", "on", "nopass", "~*", "-@all", "+@bloom", "-@write", "+auth")
