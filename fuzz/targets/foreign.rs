@@ -52,15 +52,11 @@ fn told(format: Format) -> Parameters {
     given
 }
 
-/// The bytes that reading may use: JSON is unpacked, links of chains are listed.
-fn bound(content: &[u8]) -> usize {
-    4 * content.len() + 1024
-}
-
 fn check(format: Format, content: &[u8]) {
     let given = told(format);
     let decode = || Foreign::decode_with(format, content, &given);
-    let Ok(read) = memory::within(bound(content), decode) else { return };
+    // JSON is unpacked, links of chains are listed.
+    let Ok(read) = memory::within(4 * content.len() + 1024, decode) else { return };
     assert_eq!(read.format(), format);
 
     let texts =
@@ -131,11 +127,9 @@ fn check(format: Format, content: &[u8]) {
 /// Its answers, which must be the same in a batch as one by one.
 fn ask<S: Content>(filter: &Foreign<S>, keys: &[Key<'_>]) -> Vec<Option<bool>> {
     let answers: Vec<_> = keys.iter().map(|key| filter.contains(*key)).collect();
-    let (hashed, single): (Vec<_>, Vec<_>) = keys
-        .iter()
-        .zip(&answers)
-        .filter_map(|(key, answer)| Some((*key, *answer.as_ref().ok()?)))
-        .unzip();
+    let hashed = keys.iter().zip(&answers);
+    let hashed = hashed.filter_map(|(key, answer)| Some((*key, *answer.as_ref().ok()?)));
+    let (hashed, single): (Vec<_>, Vec<_>) = hashed.unzip();
     let mut found = vec![false; hashed.len()];
     filter.contains_all(&hashed, &mut found).unwrap();
     assert_eq!(found, single);

@@ -64,26 +64,17 @@ fn search(bytes: &[u8]) {
     let about = about.index;
     assert!(about.fill >= 0.0 && about.fill <= 1.0, "{about:?}");
     // Not all of the machine is searched.
-    let inside = |root: &PathBuf| {
-        root.components().count() > 0
-            && root.components().all(|part| matches!(part, Component::Normal(_)))
+    let is_inside = |root: &PathBuf| {
+        let mut parts = root.strip_prefix(FOLDER.path()).unwrap_or(root).components().peekable();
+        parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
     };
-    if !about
-        .roots
-        .iter()
-        .all(|root| inside(&root.strip_prefix(FOLDER.path()).unwrap_or(root).to_owned()))
-    {
+    if !about.roots.iter().all(is_inside) {
         return;
     }
     let wanted =
         Wanted { texts: vec![b"C-17".to_vec(), b"order".to_vec()], matching: Matching::default() };
-    let _ = umbel_find::find(
-        &path,
-        &wanted,
-        &umbel_fuzz::options(FOLDER.path()),
-        &Nowhere,
-        &mut |_| Ok(()),
-    );
+    let options = umbel_fuzz::options(FOLDER.path());
+    let _ = umbel_find::find(&path, &wanted, &options, &Nowhere, &mut |_| Ok(()));
 }
 
 struct Nowhere;

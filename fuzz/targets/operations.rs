@@ -102,15 +102,15 @@ struct Pair {
 
 impl Pair {
     fn new(plan: &Plan, hasher: KeyHasher) -> Self {
-        let empty = || {
-            let empty: Result<_, Error> = match plan.kind().rows() {
-                true => Attributes::with_names(plan, &NAMES, hasher.clone())
-                    .map(AnyFilter::Attributes)
-                    .map_err(Error::from),
-                false => AnyFilter::with_plan(plan, hasher.clone()).map_err(Error::from),
-            };
-            empty.unwrap_or_else(|error| panic!("{plan:?}: {error}"))
+        let empty = || -> Result<AnyFilter, Error> {
+            Ok(match plan.kind().rows() {
+                true => {
+                    AnyFilter::Attributes(Attributes::with_names(plan, &NAMES, hasher.clone())?)
+                }
+                false => AnyFilter::with_plan(plan, hasher.clone())?,
+            })
         };
+        let empty = || empty().unwrap_or_else(|error| panic!("{plan:?}: {error}"));
         let plain = matches!(plan.kind(), Kind::Blocked | Kind::Classic | Kind::Sliced);
         Self {
             plan: *plan,
@@ -140,19 +140,18 @@ impl Pair {
                 AnyFilter::Attributes(rows) => rows.insert_row(&row(number)).map_err(Error::from),
                 keys => keys.try_insert(hash).map_err(Error::from),
             };
-            match inserted {
-                Ok(inserted) => new.push(inserted),
+            let is_new = match inserted {
+                Ok(is_new) => is_new,
                 Err(error) => return (new, Err(error)),
-            }
+            };
             // A tag is not the row itself: a row may be new although its key is held.
-            assert!(
-                self.plan.kind().rows() || !inserted_again(known, &new),
-                "{number} is new, and was there"
-            );
+            let may_be_new = self.plan.kind().rows() || !known;
+            assert!(may_be_new || !is_new, "{number} is new, and was there");
             if let Some(reference) = &mut self.reference {
-                assert_eq!(reference.contains(hash), !new[new.len() - 1]);
+                assert_eq!(reference.contains(hash), !is_new);
                 reference.insert(hash);
             }
+            new.push(is_new);
             self.members.push(number);
         }
         (new, Ok(()))
@@ -223,10 +222,8 @@ impl Pair {
         if counts(&self.members)[&number] < 10 {
             self.members.remove(place);
             for filter in [&mut self.filter, &mut self.twin] {
-                assert!(
-                    filter.as_counting_mut().unwrap().remove(key(number)),
-                    "{number} was there"
-                );
+                let was_there = filter.as_counting_mut().unwrap().remove(key(number));
+                assert!(was_there, "{number} was there");
             }
         }
     }
@@ -291,10 +288,6 @@ impl Pair {
         assert_eq!(self.filter.receipt(), view.receipt());
         figures::check(&view.receipt());
     }
-}
-
-fn inserted_again(known: bool, new: &[bool]) -> bool {
-    known && new.last() == Some(&true)
 }
 
 fn counts(keys: &[u16]) -> HashMap<u16, u32> {

@@ -194,12 +194,8 @@ fn model(path: &Path) -> parquet::errors::Result<Vec<Vec<u8>>> {
     ) -> parquet::errors::Result<Vec<Vec<u8>>> {
         let (mut definitions, mut repetitions, mut values) = (Vec::new(), Vec::new(), Vec::new());
         loop {
-            let (_, _, levels) = reader.read_records(
-                1 << 16,
-                Some(&mut definitions),
-                Some(&mut repetitions),
-                &mut values,
-            )?;
+            let (of, in_rows) = (Some(&mut definitions), Some(&mut repetitions));
+            let (_, _, levels) = reader.read_records(1 << 16, of, in_rows, &mut values)?;
             if levels == 0 {
                 return Ok(values.iter().map(plain).collect());
             }
@@ -349,11 +345,8 @@ impl Column {
             let definitions = levels_of(self.definition, |slot| slot.definition);
             let number = |bytes: &[u8]| bytes.len() as i64;
             let (kind, about, size, body) = if page.second {
-                let values = if page.is_compressed {
-                    compressed(input.codec, &bytes)
-                } else {
-                    bytes.clone()
-                };
+                let codec = if page.is_compressed { input.codec } else { Codec::None };
+                let values = compressed(codec, &bytes);
                 let about = [
                     int(1, levels.len() as i64),
                     int(2, nulls as i64),
@@ -371,12 +364,8 @@ impl Column {
                     0 => Vec::new(),
                     _ => [&(levels.len() as u32).to_le_bytes()[..], &levels].concat(),
                 };
-                let text = [
-                    prefixed(self.repetition, repetitions),
-                    prefixed(self.definition, definitions),
-                    bytes,
-                ]
-                .concat();
+                let repetitions = prefixed(self.repetition, repetitions);
+                let text = [repetitions, prefixed(self.definition, definitions), bytes].concat();
                 let about = [int(1, levels.len() as i64), int(2, encoding), int(3, 3), int(4, 3)];
                 (0, structure(5, &about), text.len(), compressed(input.codec, &text))
             };
@@ -415,14 +404,8 @@ impl Column {
                 [own, repetition, name, vec![0]].concat()
             });
         }
-        let footer = [
-            int(1, 2),
-            list(2, 12, &elements),
-            long(3, rows as i64),
-            list(4, 12, &[group]),
-            vec![0],
-        ]
-        .concat();
+        let (schema, groups) = (list(2, 12, &elements), list(4, 12, &[group]));
+        let footer = [int(1, 2), schema, long(3, rows as i64), groups, vec![0]].concat();
         let length = (footer.len() as u32).to_le_bytes();
         let file = [b"PAR1", &pages[..], &footer, &length, b"PAR1"].concat();
         (file, Values { rows, read, dictionary })

@@ -105,10 +105,8 @@ fuzz_target!(|job: Job| {
     let mut files: Vec<Vec<Row>> = job.files.iter().take(MOST_FILES).map(rows).collect();
     files.resize(files.len().max(2), Vec::new());
     let mut contents: Vec<_> = files.iter().map(|rows| job.written(rows)).collect();
-    assert_eq!(
-        job.answer(&contents, 1 + usize::from(job.threads)).expect("records"),
-        job.model(&files)
-    );
+    let answer = job.answer(&contents, 1 + usize::from(job.threads)).expect("records");
+    assert_eq!(answer, job.model(&files));
     for (number, rows) in files.iter().enumerate() {
         let read = job.keys(&contents[number], None).expect("records");
         let expected: Vec<_> = rows.iter().map(|row| joined(&job.key(row))).collect();
@@ -198,11 +196,10 @@ impl Job {
             Form::Tsv { .. } => values.join("\t").into_bytes(),
             Form::Csv { delimiter, .. } => {
                 let special = |byte: u8| [delimiter.byte(), b'"', b'\n'].contains(&byte);
-                let written = |(column, value): (usize, &str)| match value.bytes().any(special)
-                    || longer(column)
-                {
-                    true => format!("\"{}\"", value.replace('"', "\"\"")).into_bytes(),
-                    false => value.as_bytes().to_vec(),
+                let written = |(column, value): (usize, &str)| {
+                    let is_quoted = longer(column) || value.bytes().any(special);
+                    let quoted = || format!("\"{}\"", value.replace('"', "\"\"")).into_bytes();
+                    if is_quoted { quoted() } else { value.as_bytes().to_vec() }
                 };
                 let written: Vec<_> = values.into_iter().enumerate().map(written).collect();
                 written.join(&delimiter.byte())
@@ -295,10 +292,9 @@ impl Job {
 
     /// What it must write.
     fn model(&self, files: &[Vec<Row>]) -> Vec<u8> {
-        let rows: Vec<_> = (0..)
-            .zip(files)
-            .flat_map(|(file, rows)| rows.iter().map(move |row| (file, row)))
-            .collect();
+        let rows = (0..).zip(files);
+        let rows = rows.flat_map(|(file, rows)| rows.iter().map(move |row| (file, row)));
+        let rows: Vec<_> = rows.collect();
         let mut met: BTreeMap<Vec<Vec<u8>>, (Vec<usize>, BTreeSet<usize>)> = BTreeMap::new();
         for (place, (file, row)) in rows.iter().enumerate() {
             let (places, within) = met.entry(self.key(row)).or_default();
@@ -347,18 +343,13 @@ impl Job {
         let counted = matches!(self.ask, Ask::Distinct { counted: true, last: false, .. });
         let mut out = Vec::new();
         let mut write = |row: &[u8], count: &str| {
-            match self.form {
-                _ if !counted => out.extend_from_slice(row),
-                Form::Json { .. } => {
-                    out.extend(
-                        [b"{\"count\":", count.as_bytes(), b",\"record\":", row, b"}"].concat(),
-                    );
-                }
-                Form::Csv { delimiter, .. } => {
-                    out.extend([count.as_bytes(), row].join(&delimiter.byte()))
-                }
-                _ => out.extend([count.as_bytes(), row].join(&b'\t')),
-            }
+            let count = count.as_bytes();
+            out.extend(match self.form {
+                _ if !counted => row.to_vec(),
+                Form::Json { .. } => [b"{\"count\":", count, b",\"record\":", row, b"}"].concat(),
+                Form::Csv { delimiter, .. } => [count, row].join(&delimiter.byte()),
+                _ => [count, row].join(&b'\t'),
+            });
             out.push(b'\n');
         };
         if let Some(header) = self.header() {
@@ -412,28 +403,21 @@ impl Job {
                 let key = |record: Result<csv::ByteRecord, csv::Error>| {
                     let record = record.ok()?;
                     let value = |column: &usize| record.get(*column).map(<[u8]>::to_vec);
-                    columns
-                        .iter()
-                        .map(value)
-                        .collect::<Option<Vec<_>>>()
-                        .map(|values| joined(&values))
+                    let values: Option<Vec<_>> = columns.iter().map(value).collect();
+                    Some(joined(&values?))
                 };
                 reader.byte_records().map(key).collect()
             }
             Form::Json { .. } => {
-                let lines = content
-                    .split(|byte| *byte == b'\n')
-                    .filter(|line| !line.trim_ascii().is_empty());
+                let lines = content.split(|byte| *byte == b'\n');
+                let lines = lines.filter(|line| !line.trim_ascii().is_empty());
                 let key = |line: &[u8]| {
                     let value: serde_json::Value = serde_json::from_slice(line).ok()?;
                     let member = |column: &usize| {
                         Some(value.get(COLUMNS[*column])?.as_str()?.as_bytes().to_vec())
                     };
-                    self.columns()
-                        .iter()
-                        .map(member)
-                        .collect::<Option<Vec<_>>>()
-                        .map(|values| joined(&values))
+                    let values: Option<Vec<_>> = self.columns().iter().map(member).collect();
+                    Some(joined(&values?))
                 };
                 lines.map(key).collect()
             }

@@ -101,11 +101,8 @@ fn make(
         .and_then(|file| write(&mut BufWriter::with_capacity(1 << 20, file)))
         .map_err(|error| format!("{}: {error}", path.display()))?;
     let seconds = begin.elapsed().as_secs_f64();
-    eprintln!(
-        "{}: {bytes} bytes in {seconds:.1} s, {:.0} MB/s",
-        path.display(),
-        bytes as f64 / 1e6 / seconds.max(1e-9)
-    );
+    let (path, speed) = (path.display(), bytes as f64 / 1e6 / seconds.max(1e-9));
+    eprintln!("{path}: {bytes} bytes in {seconds:.1} s, {speed:.0} MB/s");
     Ok(())
 }
 

@@ -75,18 +75,12 @@ pub fn unicast(random: &mut Random) -> Ipv4Addr {
 /// An address in one of the /16 that the table has prefixes in: of all addresses, next to none would be.
 pub fn global_unicast(table: &Table<Ipv6Addr>, random: &mut Random) -> Ipv6Addr {
     let near = table[random.below(table.len())].0.address();
-    inside(Prefix::new(near, 16).expect("less than 128"), random)
-}
-
-/// An address with random bits after a prefix.
-fn inside(prefix: Prefix<Ipv6Addr>, random: &mut Random) -> Ipv6Addr {
-    let low = u128::from(random.next()) << 64 | u128::from(random.next());
-    let spare = u128::MAX.checked_shr(prefix.length().into()).unwrap_or(0);
-    Ipv6Addr::from_bits(prefix.address().to_bits() | low & spare)
+    Routed::inside(Prefix::new(near, 16).expect("less than 128"), random)
 }
 
 /// Addresses that a listed prefix has.
 pub trait Routed: Address {
+    /// An address with random bits after a prefix.
     fn inside(prefix: Prefix<Self>, random: &mut Random) -> Self;
 }
 
@@ -99,7 +93,9 @@ impl Routed for Ipv4Addr {
 
 impl Routed for Ipv6Addr {
     fn inside(prefix: Prefix<Self>, random: &mut Random) -> Self {
-        inside(prefix, random)
+        let low = u128::from(random.next()) << 64 | u128::from(random.next());
+        let spare = u128::MAX.checked_shr(prefix.length().into()).unwrap_or(0);
+        Self::from_bits(prefix.address().to_bits() | low & spare)
     }
 }
 

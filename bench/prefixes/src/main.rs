@@ -87,13 +87,9 @@ fn compare<Q>(ways: &[Way<Q>], asked: &[Asked<Q>], prefixes: usize, rounds: usiz
             let expected = (first.get)(question);
             found += usize::from(expected.is_some());
             for way in &ways[1..] {
-                let other = (way.get)(question);
-                ensure!(
-                    other == expected,
-                    "{}: question {i} of {}: {other:?}, not {expected:?}",
-                    way.name,
-                    sort.name
-                );
+                let (other, way, sort) = ((way.get)(question), &way.name, sort.name);
+                let flaw = || format!("{way}: question {i} of {sort}: {other:?}, not {expected:?}");
+                ensure!(other == expected, flaw());
             }
         }
         println!("{} look-ups, {}: all structures agree; {found} found", sort.all.len(), sort.name);
@@ -119,19 +115,13 @@ fn compare<Q>(ways: &[Way<Q>], asked: &[Asked<Q>], prefixes: usize, rounds: usiz
     println!("\n| structure | bytes per prefix | built in s |{columns}");
     println!("|---|---|---|{}", "---|---|".repeat(asked.len()));
     for (at, way) in ways.iter().enumerate() {
-        let cells: String = times
-            .iter()
-            .map(|times| {
-                let ratios =
-                    times[at].iter().zip(&times[0]).map(|(one, first)| one / first).collect();
-                let (least, most) = range(&times[at]);
-                format!(
-                    " {:.1} [{least:.1}–{most:.1}] | {:.2} |",
-                    median(times[at].clone()),
-                    median(ratios)
-                )
-            })
-            .collect();
+        let cell = |times: &Vec<Vec<f64>>| {
+            let ratios = times[at].iter().zip(&times[0]).map(|(one, first)| one / first);
+            let (middle, ratio) = (median(times[at].clone()), median(ratios.collect()));
+            let (least, most) = range(&times[at]);
+            format!(" {middle:.1} [{least:.1}–{most:.1}] | {ratio:.2} |")
+        };
+        let cells: String = times.iter().map(cell).collect();
         let each = way.bytes as f64 / prefixes as f64;
         println!("| {} | {each:.1} | {:.2} |{cells}", way.name, way.seconds);
     }
@@ -154,21 +144,17 @@ fn main() -> Result<()> {
     let (four, six) = data::bgp()?;
 
     println!("## IPv4: {} prefixes\n", four.len());
+    let all = (0..asked).map(|_| data::unicast(&mut random)).collect();
     let asked_four = [
-        Asked {
-            name: "random address",
-            all: (0..asked).map(|_| data::unicast(&mut random)).collect(),
-        },
+        Asked { name: "random address", all },
         Asked { name: "routed address", all: data::routed::<Ipv4Addr>(&four, asked, &mut random) },
     ];
     compare(&networks::four(&four), &asked_four, four.len(), rounds)?;
 
     println!("## IPv6: {} prefixes\n", six.len());
+    let all = (0..asked).map(|_| data::global_unicast(&six, &mut random)).collect();
     let asked_six = [
-        Asked {
-            name: "random address",
-            all: (0..asked).map(|_| data::global_unicast(&six, &mut random)).collect(),
-        },
+        Asked { name: "random address", all },
         Asked { name: "routed address", all: data::routed::<Ipv6Addr>(&six, asked, &mut random) },
     ];
     compare(&networks::six(&six), &asked_six, six.len(), rounds)?;

@@ -23,12 +23,10 @@ fn main() -> Result<()> {
         let file = fs::read(path)?;
         let table = open(&file)?;
         for key in keys {
-            let Found { present, reads, .. } = look_up(&table, &file, key.as_bytes())?;
-            let what = if present { "present" } else { "absent" };
-            println!(
-                "{key}: {what}, {} blocks read without the filter, {} with it",
-                reads[0], reads[1]
-            );
+            let found = look_up(&table, &file, key.as_bytes())?;
+            let what = if found.present { "present" } else { "absent" };
+            let [without, with] = found.reads;
+            println!("{key}: {what}, {without} blocks read without the filter, {with} with it");
         }
         return Ok(());
     }
@@ -123,11 +121,8 @@ mod tests {
             let table = open(&file).unwrap();
             for key in keys(0) {
                 let found = look_up(&table, &file, key.as_bytes()).unwrap();
-                assert_eq!(
-                    found,
-                    Found { present: true, passes: true, reads: [1, 1] },
-                    "{name} {key}"
-                );
+                let expected = Found { present: true, passes: true, reads: [1, 1] };
+                assert_eq!(found, expected, "{name} {key}");
             }
             let mut read = 0;
             for key in keys(1) {

@@ -349,49 +349,28 @@ impl KeyCounter {
     }
 }
 
+/// Methods of the filter in a [`Foreign`].
+macro_rules! forward {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
+        fn $name(&self $(, $argument: $type)*) -> $result {
+            self.get().$name($($argument),*)
+        }
+    )*};
+}
+
 impl<S: Content> ForeignFilter for Foreign<S> {
-    fn format(&self) -> Format {
-        self.get().format()
-    }
-
-    fn scheme(&self) -> String {
-        self.get().scheme()
-    }
-
-    fn is_certain(&self) -> bool {
-        self.get().is_certain()
-    }
-
-    fn fixed(&self) -> Option<bool> {
-        self.get().fixed()
-    }
-
-    fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
-        self.get().contains(key)
-    }
-
-    fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
-        self.get().contains_all(keys, found)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.get().bytes()
-    }
-
-    fn bytes_to_fill(&self) -> u64 {
-        self.get().bytes_to_fill()
-    }
-
-    fn measured(&self) -> Option<Measure> {
-        self.get().measured()
-    }
-
-    fn receipt(&self) -> Receipt {
-        self.get().receipt()
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        self.get().write_to(out)
+    forward! {
+        format() -> Format;
+        scheme() -> String;
+        is_certain() -> bool;
+        fixed() -> Option<bool>;
+        contains(key: Key<'_>) -> Result<bool, Error>;
+        contains_all(keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error>;
+        bytes() -> u64;
+        bytes_to_fill() -> u64;
+        measured() -> Option<Measure>;
+        receipt() -> Receipt;
+        write_to(out: &mut dyn Write) -> Result<(), Error>;
     }
 }
 
@@ -439,10 +418,8 @@ mod tests {
     #[test]
     fn formats_of_one_system_convert_and_others_do_not() {
         let given = Parameters::for_keys(100, 0.01);
-        for [one, other] in [
-            [Format::Parquet, Format::ParquetBits],
-            [Format::BitsAndBlooms, Format::BitsAndBloomsJson],
-        ] {
+        use Format::{BitsAndBlooms, BitsAndBloomsJson, Parquet, ParquetBits};
+        for [one, other] in [[Parquet, ParquetBits], [BitsAndBlooms, BitsAndBloomsJson]] {
             let (left, right) = (filled(one, &given), filled(other, &given));
             assert_eq!(left.convert(other).unwrap().encode().unwrap(), right.encode().unwrap());
             assert_eq!(right.convert(one).unwrap().encode().unwrap(), left.encode().unwrap());
@@ -469,24 +446,17 @@ mod tests {
             let (Ok(left), Ok(right)) = (of(0..3000), of(2000..4000)) else { continue };
             let found = left.compare(&right).unwrap_or_else(|error| panic!("{format}: {error}"));
             let overlap = found.overlap.unwrap();
-            for (estimate, truth) in [
-                (found.left, 3e3),
-                (found.right, 2e3),
-                (overlap.union, 4e3),
-                (overlap.intersection, 1e3),
-            ] {
+            let estimates = [found.left, found.right, overlap.union, overlap.intersection];
+            for (estimate, truth) in estimates.into_iter().zip([3e3, 2e3, 4e3, 1e3]) {
                 // Six standard deviations, and a little for hashes that are not independent.
-                let far = (estimate.value - truth).abs();
-                assert!(
-                    far <= 6.0 * estimate.deviation + 0.02 * truth,
-                    "{format}: {estimate:?}, not {truth}"
-                );
+                let most = 6.0 * estimate.deviation + 0.02 * truth;
+                let is_near = (estimate.value - truth).abs() <= most;
+                assert!(is_near, "{format}: {estimate:?}, not {truth}");
             }
             assert_eq!(found.left_bits, left.receipt().set_bits);
         }
-        let [one, other] = [1, 2].map(|probes| {
-            let given =
-                Parameters { probes: Some(probes), bits: Some(4096), ..Parameters::default() };
+        let [one, other] = [Some(1), Some(2)].map(|probes| {
+            let given = Parameters { probes, bits: Some(4096), ..Parameters::default() };
             Foreign::new(Format::BitsAndBlooms, &given).unwrap()
         });
         assert!(matches!(one.compare(&other), Err(Error::Differ { .. })));
@@ -494,15 +464,12 @@ mod tests {
 
     #[test]
     fn usual_plans_have_no_warnings_and_the_size_of_those_too_large_is_told() {
-        let given = |keys, fpp, bits_per_key| Parameters {
-            keys: Some(keys),
-            fpp,
-            bits_per_key,
-            ..Parameters::default()
-        };
         let plans = |format, keys| {
-            [given(keys, Some(0.01), None), given(keys, None, Some(10.0)), given(keys, None, None)]
-                .map(|given| Foreign::plan(format, &given))
+            [(Some(0.01), None), (None, Some(10.0)), (None, None)].map(|(fpp, bits_per_key)| {
+                let keys = Some(keys);
+                let given = Parameters { keys, fpp, bits_per_key, ..Parameters::default() };
+                Foreign::plan(format, &given)
+            })
         };
         for &format in Format::ALL {
             for plan in plans(format, 1000).into_iter().flatten() {

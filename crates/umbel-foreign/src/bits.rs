@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use umbel::internals::prefetch;
 
+use crate::bytes::check;
+use crate::{Error, Format};
+
 /// The byte of an array that holds a bit.
 ///
 /// ```text
@@ -68,9 +71,8 @@ pub(crate) fn count_ones(array: &[u8]) -> u64 {
 /// Bits set at `positions` of `array`, lowest bit of a byte first.
 pub(crate) fn count_ones_in(array: &[u8], positions: Range<u64>) -> u64 {
     let below = |position: u64| {
-        let part =
-            array.get((position / 8) as usize).map_or(0, |byte| byte & !(255 << (position % 8)));
-        u64::from(part.count_ones())
+        let byte = array.get((position / 8) as usize).unwrap_or(&0);
+        u64::from((byte & !(255 << (position % 8))).count_ones())
     };
     let whole = (positions.start / 8) as usize..(positions.end / 8) as usize;
     count_ones(&array[whole]) + below(positions.end) - below(positions.start)
@@ -78,12 +80,16 @@ pub(crate) fn count_ones_in(array: &[u8], positions: Range<u64>) -> u64 {
 
 /// Whether no bit of `array`, lowest bit of a byte first, is set from the position `bits` on.
 pub(crate) fn padding_is_clear(array: &[u8], bits: u64) -> bool {
-    let whole = (bits / 8) as usize;
-    array[whole..].iter().enumerate().all(
-        |(i, &byte)| {
-            if i == 0 { byte >> (bits % 8) == 0 } else { byte == 0 }
-        },
-    )
+    let rest = array[(bits / 8) as usize..].split_first();
+    rest.is_none_or(|(first, others)| {
+        first >> (bits % 8) == 0 && others.iter().all(|&byte| byte == 0)
+    })
+}
+
+/// Returns an error for a file with bits behind the last one.
+pub(crate) fn check_padding(format: Format, array: &[u8], bits: u64) -> Result<(), Error> {
+    let clear = padding_is_clear(array, bits);
+    check(format, "bits", "bits set behind the last", clear, "all clear")
 }
 
 /// Sets every bit of `array` that is set in `other`, which has the same length.

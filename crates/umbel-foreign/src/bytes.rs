@@ -162,6 +162,19 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    /// Reads a field; an error that names it unless it is `right`.
+    pub(crate) fn checked<T: Copy + Into<Value>>(
+        &mut self,
+        field: &'static str,
+        read: fn(&mut Self) -> Result<T, Error>,
+        right: impl FnOnce(T) -> bool,
+        expected: &'static str,
+    ) -> Result<T, Error> {
+        let found = read(self)?;
+        check(self.format, field, found, right(found), expected)?;
+        Ok(found)
+    }
+
     /// A number of seven bits a byte, the lowest first.
     pub(crate) fn varint(&mut self) -> Result<u64, Error> {
         let mut value = 0;

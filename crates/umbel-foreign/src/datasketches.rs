@@ -24,7 +24,7 @@ use crate::bits::count_ones;
 use crate::bytes::{Reader, check};
 use crate::guava::java_bits;
 use crate::hash::xxh64;
-use crate::plain::{Layout, Plain, Shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of DataSketches.
@@ -77,6 +77,7 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = (u64, u64);
+    has_shape!();
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (bits, probes) = match (given.bits, given.probes, given.keys) {
@@ -111,31 +112,26 @@ impl Layout for Fields {
         head.extend([0; 4]);
         let mut plan = Plan::new(format, (64 * words, probes), head, 0, Vec::new());
         plan.bytes = COUNT.end as u64 + 8 * words;
-        let java = plan.bytes > i32::MAX as u64;
-        Ok(plan
-            .warn(java, "Java reads and writes files of at most 2 GiB; the filter will be larger"))
+        let is_beyond = plan.bytes > i32::MAX as u64;
+        let warning = "Java reads and writes files of at most 2 GiB; the filter will be larger";
+        Ok(plan.warn(is_beyond, warning))
     }
 
     fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error> {
         let mut reader = Reader::new(format, content);
-        let longs = reader.u8()?;
-        check(format, "preamble longs", longs, longs == 3 || longs == 4, "3 or 4")?;
-        let version = reader.u8()?;
-        check(format, "serial version", version, version == 1, "1")?;
-        let family = reader.u8()?;
-        check(format, "family", family, family == 21, "21")?;
-        let flags = reader.u8()?;
-        let right = flags == if longs == 3 { EMPTY } else { 0 };
-        check(format, "flags", flags, right, "4 with 3 preamble longs, 0 with 4")?;
-        let probes = reader.u16_le()?;
-        check(format, "probes", probes, (1..=i16::MAX as u16).contains(&probes), "1 to 32767")?;
-        let unused = reader.u16_le()?;
-        check(format, "unused bytes 6 to 7", unused, unused == 0, "0")?;
+        let right = |longs| longs == 3 || longs == 4;
+        let longs = reader.checked("preamble longs", Reader::u8, right, "3 or 4")?;
+        reader.checked("serial version", Reader::u8, |version| version == 1, "1")?;
+        reader.checked("family", Reader::u8, |family| family == 21, "21")?;
+        let right = |flags| flags == if longs == 3 { EMPTY } else { 0 };
+        reader.checked("flags", Reader::u8, right, "4 with 3 preamble longs, 0 with 4")?;
+        let few = |probes| (1..=i16::MAX as u16).contains(&probes);
+        let probes = reader.checked("probes", Reader::u16_le, few, "1 to 32767")?;
+        reader.checked("unused bytes 6 to 7", Reader::u16_le, |unused| unused == 0, "0")?;
         let seed = reader.u64_le()?;
-        let words = reader.u32_le()?;
-        check(format, "words", words, (1..=MOST_WORDS).contains(&words), "1 to 2^31 - 5")?;
-        let unused = reader.u32_le()?;
-        check(format, "unused bytes 20 to 23", unused, unused == 0, "0")?;
+        let few = |words| (1..=MOST_WORDS).contains(&words);
+        let words = reader.checked("words", Reader::u32_le, few, "1 to 2^31 - 5")?;
+        reader.checked("unused bytes 20 to 23", Reader::u32_le, |unused| unused == 0, "0")?;
         let shape = |array| Shape::of_bits(format, probes.into(), 64 * u64::from(words), array);
         if longs == 3 {
             let counts = given.has("counted");
@@ -153,10 +149,6 @@ impl Layout for Fields {
 
     fn scheme(&self) -> String {
         format!("xxh64 seed {}", self.seed as i64)
-    }
-
-    fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<(u64, u64)>, Error> {
@@ -279,13 +271,12 @@ mod tests {
         counted.insert("key".into()).unwrap();
         assert_eq!(counted.content()[COUNT], set_bits.to_le_bytes());
         // A wrong count is damage.
+        let read =
+            |file: &[u8]| DataSketches::decode(Format::DataSketches, file.to_vec(), &given).err();
         let mut file = counted.encode().unwrap();
-        assert!(
-            DataSketches::decode(Format::DataSketches, &file[..], &Parameters::default()).is_ok()
-        );
+        assert!(read(&file).is_none());
         file[40] ^= 1;
-        let error =
-            DataSketches::decode(Format::DataSketches, file, &Parameters::default()).unwrap_err();
+        let error = read(&file).unwrap();
         assert!(matches!(error, Error::Field { field: "set bits", .. }), "{error}");
     }
 

@@ -1,137 +1,74 @@
 //! The formats and their names.
 
-use std::fmt;
-
 use crate::KeyType;
+use crate::key_type::named;
 
-/// A format in which another system stores a Bloom filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Format {
-    /// Parquet's split-block filter with its Thrift header.
-    Parquet,
-    /// The bits of a Parquet filter alone, as parquet-java's `writeTo` writes them.
-    ParquetBits,
-    /// Guava's `BloomFilter.writeTo`.
-    Guava,
-    /// Spark's `BloomFilter.writeTo`, versions 1 and 2.
-    Spark,
-    /// RedisBloom's `BF.SCANDUMP`: the header chunk, then the data chunks.
-    RedisBloom,
-    /// RedisBloom's `CF.SCANDUMP`, a cuckoo filter: the header chunk, then the data chunks.
-    RedisBloomCuckoo,
-    /// LevelDB's `leveldb.BuiltinBloomFilter2`, also of goleveldb and Badger.
-    LevelDb,
-    /// RocksDB's full filter before format version 5.
-    RocksDbLegacy,
-    /// RocksDB's FastLocalBloom, format version 5 and later.
-    RocksDb,
-    /// `tofile` of pybloom 2.0 and pybloom-live 3.
-    Pybloom3,
-    /// `tofile` of pybloom-live 4.
-    Pybloom4,
-    /// `tofile` of the scalable filter of pybloom 2.0 and pybloom-live 3.
-    Pybloom3Scalable,
-    /// `tofile` of the scalable filter of pybloom-live 4.
-    Pybloom4Scalable,
-    /// Apache DataSketches' Bloom filter.
-    DataSketches,
-    /// Hadoop's `BloomFilter` as a `Writable`.
-    Hadoop,
-    /// Hive's `BloomKFilter`.
-    Hive,
-    /// ORC's row-group filter, the protobuf message.
-    Orc,
-    /// The Go package bits-and-blooms, formerly willf/bloom: `WriteTo`.
-    BitsAndBlooms,
-    /// The same filter as JSON.
-    BitsAndBloomsJson,
-    /// Squid's cache digest.
-    Squid,
-    /// A plain bit vector with SHA-1 of salt and key, as Perl programs store it.
-    SaltedSha1,
-    /// The data of valkey-bloom's `BF.LOAD`.
-    ValkeyBloom,
+named! {
+    /// A format in which another system stores a Bloom filter.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[non_exhaustive]
+    pub enum Format {
+        /// Parquet's split-block filter with its Thrift header.
+        Parquet = "parquet",
+        /// The bits of a Parquet filter alone, as parquet-java's `writeTo` writes them.
+        ParquetBits = "parquet-bits",
+        /// Guava's `BloomFilter.writeTo`.
+        Guava = "guava",
+        /// Spark's `BloomFilter.writeTo`, versions 1 and 2.
+        Spark = "spark",
+        /// RedisBloom's `BF.SCANDUMP`: the header chunk, then the data chunks.
+        RedisBloom = "redisbloom",
+        /// RedisBloom's `CF.SCANDUMP`, a cuckoo filter: the header chunk, then the data chunks.
+        RedisBloomCuckoo = "redisbloom-cuckoo",
+        /// LevelDB's `leveldb.BuiltinBloomFilter2`, also of goleveldb and Badger.
+        LevelDb = "leveldb",
+        /// RocksDB's full filter before format version 5.
+        RocksDbLegacy = "rocksdb-legacy",
+        /// RocksDB's FastLocalBloom, format version 5 and later.
+        RocksDb = "rocksdb",
+        /// `tofile` of pybloom 2.0 and pybloom-live 3.
+        Pybloom3 = "pybloom-3",
+        /// `tofile` of pybloom-live 4.
+        Pybloom4 = "pybloom-4",
+        /// `tofile` of the scalable filter of pybloom 2.0 and pybloom-live 3.
+        Pybloom3Scalable = "pybloom-3-scalable",
+        /// `tofile` of the scalable filter of pybloom-live 4.
+        Pybloom4Scalable = "pybloom-4-scalable",
+        /// Apache DataSketches' Bloom filter.
+        DataSketches = "datasketches",
+        /// Hadoop's `BloomFilter` as a `Writable`.
+        Hadoop = "hadoop",
+        /// Hive's `BloomKFilter`.
+        Hive = "hive",
+        /// ORC's row-group filter, the protobuf message.
+        Orc = "orc",
+        /// The Go package bits-and-blooms, formerly willf/bloom: `WriteTo`.
+        BitsAndBlooms = "bits-and-blooms",
+        /// The same filter as JSON.
+        BitsAndBloomsJson = "bits-and-blooms-json",
+        /// Squid's cache digest.
+        Squid = "squid",
+        /// A plain bit vector with SHA-1 of salt and key, as Perl programs store it.
+        SaltedSha1 = "salted-sha1",
+        /// The data of valkey-bloom's `BF.LOAD`.
+        ValkeyBloom = "valkey-bloom",
+    }
 }
 
 impl Format {
-    /// Every format.
-    pub const ALL: &'static [Self] = &[
-        Self::Parquet,
-        Self::ParquetBits,
-        Self::Guava,
-        Self::Spark,
-        Self::RedisBloom,
-        Self::RedisBloomCuckoo,
-        Self::LevelDb,
-        Self::RocksDbLegacy,
-        Self::RocksDb,
-        Self::Pybloom3,
-        Self::Pybloom4,
-        Self::Pybloom3Scalable,
-        Self::Pybloom4Scalable,
-        Self::DataSketches,
-        Self::Hadoop,
-        Self::Hive,
-        Self::Orc,
-        Self::BitsAndBlooms,
-        Self::BitsAndBloomsJson,
-        Self::Squid,
-        Self::SaltedSha1,
-        Self::ValkeyBloom,
-    ];
-
-    /// Returns its name, as on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Parquet => "parquet",
-            Self::ParquetBits => "parquet-bits",
-            Self::Guava => "guava",
-            Self::Spark => "spark",
-            Self::RedisBloom => "redisbloom",
-            Self::RedisBloomCuckoo => "redisbloom-cuckoo",
-            Self::LevelDb => "leveldb",
-            Self::RocksDbLegacy => "rocksdb-legacy",
-            Self::RocksDb => "rocksdb",
-            Self::Pybloom3 => "pybloom-3",
-            Self::Pybloom4 => "pybloom-4",
-            Self::Pybloom3Scalable => "pybloom-3-scalable",
-            Self::Pybloom4Scalable => "pybloom-4-scalable",
-            Self::DataSketches => "datasketches",
-            Self::Hadoop => "hadoop",
-            Self::Hive => "hive",
-            Self::Orc => "orc",
-            Self::BitsAndBlooms => "bits-and-blooms",
-            Self::BitsAndBloomsJson => "bits-and-blooms-json",
-            Self::Squid => "squid",
-            Self::SaltedSha1 => "salted-sha1",
-            Self::ValkeyBloom => "valkey-bloom",
-        }
-    }
-
     /// Returns the types of keys that the system hashes; the first is the default.
     pub const fn key_types(self) -> &'static [KeyType] {
+        use Format::*;
         use KeyType::{Bytes, Decimal, F32, F64, I32, I64, Url, Utf16};
         match self {
-            Self::Parquet | Self::ParquetBits => &[Bytes, I64, I32, F64, F32],
-            Self::Guava => &[Bytes, Utf16, I64, I32],
-            Self::Spark => &[Bytes, I64, I32],
-            Self::DataSketches => &[Bytes, I64, F64],
-            Self::Hive | Self::Orc => &[Bytes, I64, I32, F64, F32],
-            Self::Pybloom3 | Self::Pybloom4 | Self::Pybloom3Scalable | Self::Pybloom4Scalable => {
-                &[Bytes, Decimal]
-            }
-            Self::Squid => &[Url],
-            Self::RedisBloom
-            | Self::RedisBloomCuckoo
-            | Self::LevelDb
-            | Self::RocksDbLegacy
-            | Self::RocksDb
-            | Self::Hadoop
-            | Self::BitsAndBlooms
-            | Self::BitsAndBloomsJson
-            | Self::SaltedSha1
-            | Self::ValkeyBloom => &[Bytes],
+            Parquet | ParquetBits | Hive | Orc => &[Bytes, I64, I32, F64, F32],
+            Guava => &[Bytes, Utf16, I64, I32],
+            Spark => &[Bytes, I64, I32],
+            DataSketches => &[Bytes, I64, F64],
+            Pybloom3 | Pybloom4 | Pybloom3Scalable | Pybloom4Scalable => &[Bytes, Decimal],
+            Squid => &[Url],
+            RedisBloom | RedisBloomCuckoo | LevelDb | RocksDbLegacy | RocksDb | Hadoop
+            | BitsAndBlooms | BitsAndBloomsJson | SaltedSha1 | ValkeyBloom => &[Bytes],
         }
     }
 
@@ -139,20 +76,17 @@ impl Format {
     pub const fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::Parquet | Self::ParquetBits => &["keys", "fpp", "bits"],
-            Self::Guava => &["keys", "fpp"],
             Self::Spark => &["keys", "fpp", "bits", "seed"],
             Self::DataSketches => &["keys", "fpp", "bits", "probes", "seed"],
             Self::RedisBloom | Self::ValkeyBloom => &["keys", "fpp", "growth"],
             Self::RedisBloomCuckoo => &["keys", "bucket_size", "max_iterations", "growth"],
             Self::LevelDb => &["keys", "bits_per_key", "fpp"],
-            Self::RocksDbLegacy | Self::RocksDb => &["keys", "bits_per_key"],
-            Self::Pybloom3 | Self::Pybloom4 => &["keys", "fpp"],
+            Self::RocksDbLegacy | Self::RocksDb | Self::Squid => &["keys", "bits_per_key"],
+            Self::Guava | Self::Pybloom3 | Self::Pybloom4 | Self::Orc => &["keys", "fpp"],
             Self::Pybloom3Scalable | Self::Pybloom4Scalable => &["keys", "fpp", "growth"],
             Self::Hadoop => &["bits", "probes"],
             Self::Hive => &["keys"],
-            Self::Orc => &["keys", "fpp"],
             Self::BitsAndBlooms | Self::BitsAndBloomsJson => &["keys", "fpp", "bits", "probes"],
-            Self::Squid => &["keys", "bits_per_key"],
             Self::SaltedSha1 => &["bits", "salts"],
         }
     }
@@ -200,13 +134,10 @@ impl Format {
 
     /// Returns whether filters grow as keys are inserted.
     pub const fn grows(self) -> bool {
+        use Format::*;
         matches!(
             self,
-            Self::RedisBloom
-                | Self::RedisBloomCuckoo
-                | Self::Pybloom3Scalable
-                | Self::Pybloom4Scalable
-                | Self::ValkeyBloom
+            RedisBloom | RedisBloomCuckoo | Pybloom3Scalable | Pybloom4Scalable | ValkeyBloom
         )
     }
 
@@ -217,49 +148,34 @@ impl Format {
 
     /// Returns what stops working in large filters of this format, and from which size on; `None` if nothing does.
     pub const fn limits(self) -> Option<&'static str> {
+        use Format::*;
         Some(match self {
-            Self::Parquet | Self::ParquetBits => {
+            Parquet | ParquetBits => {
                 "its writers stop at 128 MiB; the header counts bytes in 31 bits"
             }
-            Self::Guava => {
-                "at most 2^31 - 1 words; filters of strategy 0 never use bits from 2^31 on"
-            }
-            Self::Spark => {
-                "at most 2^31 - 1 words; filters of version 1 never use bits from 2^31 on"
-            }
-            Self::LevelDb => {
+            Guava => "at most 2^31 - 1 words; filters of strategy 0 never use bits from 2^31 on",
+            Spark => "at most 2^31 - 1 words; filters of version 1 never use bits from 2^31 on",
+            LevelDb => {
                 "bits from 2^32 on are never used; goleveldb and Badger compute sizes in 32 bits, which wrap"
             }
-            Self::RocksDbLegacy => {
+            RocksDbLegacy => {
                 "at most 0xffff0000 bits; its 32-bit hash shows in the rate from some 3 million keys on"
             }
-            Self::RocksDb => "at most 0xffffffc0 bytes",
-            Self::DataSketches => {
+            RocksDb => "at most 0xffffffc0 bytes",
+            DataSketches => {
                 "at most (2^31 - 5) * 64 bits; arrays of Java, and so its files, end at 2 GiB"
             }
-            Self::Hadoop => "at most 2^31 - 1 bits",
-            Self::Hive => "at most 2^31 - 1 words; its rate is always planned for 0.05",
-            Self::Orc => "at most 2^31 - 1 bits",
-            Self::Squid => "2^31 - 9 bits; always 4 probes per key",
-            Self::RedisBloom => "a first link of at most 2^30 entries; growth of at most 32768",
-            Self::RedisBloomCuckoo => {
+            Hadoop | Orc => "at most 2^31 - 1 bits",
+            Hive => "at most 2^31 - 1 words; its rate is always planned for 0.05",
+            Squid => "2^31 - 9 bits; always 4 probes per key",
+            RedisBloom => "a first link of at most 2^30 entries; growth of at most 32768",
+            RedisBloomCuckoo => {
                 "fingerprints of 8 bits: some 2 * bucket size / 255 of absent keys pass, in each sub-filter"
             }
-            Self::Pybloom3
-            | Self::Pybloom4
-            | Self::Pybloom3Scalable
-            | Self::Pybloom4Scalable
-            | Self::BitsAndBlooms
-            | Self::BitsAndBloomsJson
-            | Self::ValkeyBloom => return None,
-            Self::SaltedSha1 => "the hash has 32 bits: bits from 2^32 on are never used",
+            SaltedSha1 => "the hash has 32 bits: bits from 2^32 on are never used",
+            Pybloom3 | Pybloom4 | Pybloom3Scalable | Pybloom4Scalable | BitsAndBlooms
+            | BitsAndBloomsJson | ValkeyBloom => return None,
         })
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

@@ -16,10 +16,10 @@ use std::f64::consts::LN_2;
 use umbel::{Fact, Figure};
 
 use crate::bits::Order;
-use crate::bytes::{Reader, check};
+use crate::bytes::Reader;
 use crate::hash::murmur3::x64_128;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Guava.
@@ -85,18 +85,15 @@ impl sealed::Sealed for Fields {}
 impl Layout for Fields {
     type Hash<'k> = (u64, u64);
     const ORDER: Order = Order::BigWords;
+    has_shape!();
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (keys, fpp) = (given.keys(format)?, given.fpp.unwrap_or(USUAL_FPP));
+        let refuse = |expected| Err(Parameters::refuse(format, "fpp", fpp, expected));
         let bits = optimal_bits(keys, fpp);
         let words = bits.div_ceil(64);
         if words == 0 {
-            return Err(Parameters::refuse(
-                format,
-                "fpp",
-                fpp,
-                "a rate that asks for a bit at least",
-            ));
+            return refuse("a rate that asks for a bit at least");
         }
         let Ok(count) = i32::try_from(words) else {
             return Err(Error::TooLarge { bits: bits as f64 });
@@ -104,12 +101,7 @@ impl Layout for Fields {
         let probes =
             if given.has("guava-31") { optimal_probes_31(keys, bits) } else { optimal_probes(fpp) };
         let Ok(probes) = u8::try_from(probes) else {
-            return Err(Parameters::refuse(
-                format,
-                "fpp",
-                fpp,
-                "a rate that takes at most 255 probes",
-            ));
+            return refuse("a rate that takes at most 255 probes");
         };
         let mitz32 = given.has("mitz32");
         let mut head = vec![u8::from(!mitz32), probes];
@@ -128,10 +120,8 @@ impl Layout for Fields {
             1 => Strategy::Mitz64,
             other => return Err(crate::bytes::refuse(format, "strategy", other as i8, "0 or 1")),
         };
-        let probes = reader.u8()?;
-        check(format, "probes", probes, probes > 0, "1 to 255")?;
-        let words = reader.i32_be()?;
-        check(format, "words", words, words > 0, "at least 1")?;
+        let probes = reader.checked("probes", Reader::u8, |probes| probes > 0, "1 to 255")?;
+        let words = reader.checked("words", Reader::i32_be, |words| words > 0, "at least 1")?;
         let array = reader.rest(8 * words as u64, 0)?;
         Ok(Self { strategy, shape: Shape::new(format, probes.into(), array) })
     }
@@ -142,10 +132,6 @@ impl Layout for Fields {
             Strategy::Mitz64 => "murmur3-128/mitz64",
         };
         name.to_owned()
-    }
-
-    fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<(u64, u64)>, Error> {

@@ -12,10 +12,10 @@
 //!
 //! Each probe hashes the key again, with the hash before it as the seed. The size is the caller's choice.
 
-use crate::bits::padding_is_clear;
+use crate::bits::check_padding;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::hash::{lookup3, murmur2};
-use crate::plain::{Layout, Plain, Shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Hadoop.
@@ -46,6 +46,7 @@ enum Hash {
     Murmur = 1,
 }
 
+const HASHES: &str = "0 (Jenkins) or 1 (Murmur)";
 /// The bytes before the bits of a file that is not of the older form.
 const HEAD: usize = 13;
 /// The first field of a file that is not of the older form.
@@ -55,6 +56,7 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = &'k [u8];
+    has_shape!();
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (bits, probes) = (given.bits(format)?, given.probes(format)?);
@@ -65,16 +67,12 @@ impl Layout for Fields {
         if !right(probes.into(), MOST_PROBES.into()) {
             return Err(Parameters::refuse(format, "probes", probes, "1 to 65536"));
         }
-        let mut head = Vec::new();
-        if !given.has("old") {
-            head.extend(VERSION.to_be_bytes());
-        }
-        head.extend((probes as i32).to_be_bytes());
-        if !given.has("old") {
-            let hash = if given.has("jenkins") { Hash::Jenkins } else { Hash::Murmur };
-            head.push(hash as u8);
-        }
-        head.extend((bits as i32).to_be_bytes());
+        let [probe_bytes, bit_bytes] = [probes, bits as u32].map(u32::to_be_bytes);
+        let hash = if given.has("jenkins") { Hash::Jenkins } else { Hash::Murmur };
+        let head = match given.has("old") {
+            true => [probe_bytes, bit_bytes].concat(),
+            false => [&VERSION.to_be_bytes()[..], &probe_bytes, &[hash as u8], &bit_bytes].concat(),
+        };
         Ok(Plan::new(format, (bits, probes), head, bits.div_ceil(8), Vec::new()))
     }
 
@@ -89,19 +87,15 @@ impl Layout for Fields {
             match reader.u8()? {
                 0 => (probes, Hash::Jenkins),
                 1 => (probes, Hash::Murmur),
-                other => {
-                    return Err(refuse(format, "hash type", other, "0 (Jenkins) or 1 (Murmur)"));
-                }
+                other => return Err(refuse(format, "hash type", other, HASHES)),
             }
         };
         let few = (1..=MOST_PROBES as i32).contains(&probes);
         check(format, "probes", probes, few, "1 to 65536")?;
-        let bits = reader.i32_be()?;
-        check(format, "bits", bits, bits > 0, "at least 1")?;
+        let bits = reader.checked("bits", Reader::i32_be, |bits| bits > 0, "at least 1")?;
         let (probes, bits) = (probes as u32, bits as u64);
         let array = reader.rest(bits.div_ceil(8), 0)?;
-        let clear = padding_is_clear(&content[array.clone()], bits);
-        check(format, "bits", "bits set behind the last", clear, "all clear")?;
+        check_padding(format, &content[array.clone()], bits)?;
         Ok(Self { hash, shape: Shape::of_bits(format, probes, bits, array) })
     }
 
@@ -116,10 +110,6 @@ impl Layout for Fields {
             Hash::Murmur => "murmur2-hadoop/chained",
         };
         name.to_owned()
-    }
-
-    fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     fn hash<'k>(&self, key: Key<'k>) -> Result<Option<&'k [u8]>, Error> {

@@ -15,7 +15,7 @@ use crate::bytes::{Reader, check};
 use crate::guava::{flip, java_bits, java_bits_f32, round};
 use crate::hash::hive::hash64;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Hive.
@@ -55,13 +55,10 @@ impl sealed::Sealed for Fields {}
 impl Layout for Fields {
     type Hash<'k> = u64;
     const ORDER: Order = Order::BigWords;
+    has_shape!();
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
-        let keys = given.keys(format)?;
-        if keys == 0 {
-            return Err(Parameters::refuse(format, "keys", keys, "at least 1"));
-        }
-        let (words, probes) = optimal_size(keys);
+        let (words, probes) = optimal_size(Parameters::some_keys(format, given.keys(format)?)?);
         let Ok(count) = i32::try_from(words) else {
             return Err(Error::TooLarge { bits: words as f64 * 64.0 });
         };
@@ -72,8 +69,7 @@ impl Layout for Fields {
 
     fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
         let mut reader = Reader::new(format, content);
-        let probes = reader.u8()?;
-        check(format, "probes", probes, probes > 0, "1 to 255")?;
+        let probes = reader.checked("probes", Reader::u8, |probes| probes > 0, "1 to 255")?;
         let words = reader.i32_be()?;
         check(format, "words", words, words > 0 && words % 8 == 0, "a multiple of 8, at least 8")?;
         let array = reader.rest(8 * words as u64, 0)?;
@@ -82,10 +78,6 @@ impl Layout for Fields {
 
     fn scheme(&self) -> String {
         "murmur3-hive/blocks".to_owned()
-    }
-
-    fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<u64>, Error> {

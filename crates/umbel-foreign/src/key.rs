@@ -116,10 +116,8 @@ mod tests {
         };
         assert_eq!(read(KeyType::Bytes, "é").unwrap(), "Bytes([195, 169])");
         assert_eq!(read(KeyType::Utf16, "é😀").unwrap(), "Bytes([233, 0, 61, 216, 0, 222])");
-        assert_eq!(
-            read(KeyType::I64, "-9223372036854775808").unwrap(),
-            "I64(-9223372036854775808)"
-        );
+        let least = "-9223372036854775808";
+        assert_eq!(read(KeyType::I64, least).unwrap(), format!("I64({least})"));
         assert_eq!(read(KeyType::I32, "2147483648"), None);
         assert_eq!(read(KeyType::F64, "-0").unwrap(), "F64(-0.0)");
         assert_eq!(read(KeyType::Decimal, "-007").unwrap(), "Bytes([45, 55])");

@@ -13,7 +13,7 @@
 
 use crate::hash::leveldb;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of LevelDB, goleveldb or Badger.
@@ -59,13 +59,13 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = u32;
+    has_shape!();
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let keys = given.keys(format)?;
         let (go, badger) = (given.has("goleveldb"), given.has("badger"));
-        let refuse = |parameter, found: f64, expected| {
-            Err(Parameters::refuse(format, parameter, found, expected))
-        };
+        let refuse =
+            |name, found: f64, expected| Err(Parameters::refuse(format, name, found, expected));
         let per_key = match (given.bits_per_key, given.fpp) {
             (None, Some(fpp)) if badger => badger_bits_per_key(fpp),
             (_, Some(fpp)) => return refuse("fpp", fpp, "bits per key; badger alone takes a rate"),
@@ -86,11 +86,8 @@ impl Layout for Fields {
         let bits = if go { bits % REACH } else { bits };
         let bytes = bits.max(64).div_ceil(8);
         if badger && (8 * bytes).is_multiple_of(REACH) {
-            return refuse(
-                "keys",
-                keys as f64,
-                "not a multiple of 2^32 bits, by which Badger would divide as 0",
-            );
+            let expected = "not a multiple of 2^32 bits, by which Badger would divide as 0";
+            return refuse("keys", keys as f64, expected);
         }
         let plan = Plan::new(format, (8 * bytes, probes.into()), Vec::new(), bytes, vec![probes]);
         let plan = plan.warn(
@@ -130,10 +127,6 @@ impl Layout for Fields {
         false
     }
 
-    fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
     fn hash(&self, key: Key<'_>) -> Result<Option<u32>, Error> {
         Ok(Some(leveldb::hash(key.bytes(Format::LevelDb)?)))
     }
@@ -155,28 +148,20 @@ mod tests {
     use super::*;
     use crate::ForeignFilter;
 
-    fn plan(keys: u64, per_key: f64, option: &str) -> Plan {
-        let given =
-            Parameters { keys: Some(keys), bits_per_key: Some(per_key), ..Parameters::default() };
-        LevelDb::plan(Format::LevelDb, &given.with(option)).unwrap()
+    fn given(keys: u64, per_key: f64) -> Parameters {
+        Parameters { keys: Some(keys), bits_per_key: Some(per_key), ..Parameters::default() }
     }
 
     #[test]
     fn sizes_of_goleveldb_and_badger_wrap_where_theirs_do() {
         let keys = (1 << 32) / 10 + 1; // 4 bits more than 2^32
-        assert_eq!(
-            (plan(keys, 10.0, "goleveldb").bytes, plan(keys, 10.0, "badger").bytes),
-            (9, (1 << 29) + 2)
-        );
-        assert!(!plan(keys, 10.0, "badger").warnings.is_empty());
+        let plan =
+            |option| LevelDb::plan(Format::LevelDb, &given(keys, 10.0).with(option)).unwrap();
+        assert_eq!(["goleveldb", "badger"].map(|option| plan(option).bytes), [9, (1 << 29) + 2]);
+        assert!(!plan("badger").warnings.is_empty());
         assert_eq!(badger_bits_per_key(0.01), 7);
-        let given =
-            Parameters { keys: Some(1 << 29), bits_per_key: Some(8.0), ..Parameters::default() };
-        assert!(LevelDb::plan(Format::LevelDb, &given.clone().with("badger")).is_err());
-        let warnings = |keys| {
-            let given = Parameters { keys: Some(keys), ..given.clone() };
-            LevelDb::plan(Format::LevelDb, &given).unwrap().warnings
-        };
+        assert!(LevelDb::plan(Format::LevelDb, &given(1 << 29, 8.0).with("badger")).is_err());
+        let warnings = |keys| LevelDb::plan(Format::LevelDb, &given(keys, 8.0)).unwrap().warnings;
         assert!(warnings(1 << 29).is_empty(), "exactly 2^32 bits are all used");
         assert_eq!(warnings((1 << 29) + 1).len(), 1);
     }

@@ -16,7 +16,7 @@ use std::f64::consts::LN_2;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse, varint};
 use crate::guava::{flip, java_bits, round};
 use crate::hash::{hive, wang};
-use crate::plain::{Layout, Plain, Shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of ORC.
@@ -56,6 +56,7 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = u64;
+    has_shape!();
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (bits, probes) = optimal_size(given.keys(format)?, given.fpp.unwrap_or(USUAL_FPP));
@@ -83,13 +84,8 @@ impl Layout for Fields {
                 0x1a if array.is_none() => {
                     let length = reader.varint()?;
                     let words = length > 0 && length % 8 == 0 && length <= MOST_BITS / 8;
-                    check(
-                        format,
-                        "length of utf8bitset",
-                        length,
-                        words,
-                        "8-byte words below 2^28 bytes",
-                    )?;
+                    let expected = "8-byte words below 2^28 bytes";
+                    check(format, "length of utf8bitset", length, words, expected)?;
                     let start = reader.at();
                     reader.take(length as usize)?;
                     array = Some(start..reader.at());
@@ -106,10 +102,6 @@ impl Layout for Fields {
 
     fn scheme(&self) -> String {
         "murmur3-orc, wang".to_owned()
-    }
-
-    fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<u64>, Error> {
@@ -175,10 +167,8 @@ mod tests {
         let read = decode(&other).unwrap();
         assert!(read.contains(Key::I64(-5)).unwrap());
         assert_eq!(read.encode().unwrap(), other);
-        assert_eq!(
-            filter.hash(Key::F64(f64::NAN)).unwrap(),
-            filter.hash(Key::F64(-f64::NAN)).unwrap()
-        );
+        let hash = |number| filter.hash(Key::F64(number)).unwrap();
+        assert_eq!(hash(f64::NAN), hash(-f64::NAN));
     }
 
     #[test]

@@ -68,12 +68,8 @@ impl Parameters {
         let taken = format.parameters();
         if let Some((name, _)) = given.iter().find(|(name, given)| *given && !taken.contains(name))
         {
-            return Err(Self::refuse(
-                format,
-                name,
-                "a value",
-                "none: the format has no such parameter",
-            ));
+            let expected = "none: the format has no such parameter";
+            return Err(Self::refuse(format, name, "a value", expected));
         }
         let known = |option: &&String| format.options().iter().any(|(name, _)| name == option);
         if let Some(option) = self.options.iter().find(|option| !known(option)) {
@@ -93,6 +89,11 @@ impl Parameters {
         expected: &'static str,
     ) -> Error {
         Error::Parameter { format, parameter, found: found.into(), expected }
+    }
+
+    /// This number of keys, unless it is 0.
+    pub(crate) fn some_keys(format: Format, keys: u64) -> Result<u64, Error> {
+        if keys == 0 { Err(Self::refuse(format, "keys", keys, "at least 1")) } else { Ok(keys) }
     }
 
     /// The keys, which are required.

@@ -11,9 +11,7 @@ use crate::bits::{self, Order};
 use crate::error::differ;
 use crate::measure::Measure;
 use crate::receipt::sampled_rate;
-use crate::{
-    Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt, Value,
-};
+use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
 /// The layout of a format's filters. Sealed.
 ///
@@ -145,6 +143,16 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
+/// For a layout of which one field is the shape.
+macro_rules! has_shape {
+    () => {
+        fn shape(&self) -> &Shape {
+            &self.shape
+        }
+    };
+}
+pub(crate) use has_shape;
+
 /// A foreign filter of one array of bits, on the content of its file.
 ///
 /// `S` holds the content: [`Bytes`] owns it, `&[u8]` or a map borrows it. Nothing is converted: bits stay in the order
@@ -223,7 +231,7 @@ impl<L: Layout> Plain<L> {
             }
             (_, Some(false)) | (Some(true), _) => return Ok(()),
             (_, Some(true)) => {
-                let [left, right] = ["bits", "none: every key passes"].map(Value::from);
+                let [left, right] = ["bits", "none: every key passes"].map(Into::into);
                 return Err(Error::Differ { what: "content", left, right });
             }
             (_, None) => {}
@@ -485,29 +493,28 @@ mod tests {
 
     #[test]
     fn hashes_do_what_keys_do() {
-        let texts: Vec<String> = (0..3000).map(|i| format!("key {i}")).collect();
-        let keys: Vec<Key<'_>> = texts.iter().map(|text| Key::from(text.as_str())).collect();
-        let given = Parameters { keys: Some(1000), ..Parameters::default() };
-        let mut found = [vec![false; 3000], vec![false; 3000]];
-
-        let mut parquet = [(); 2].map(|()| Parquet::new(Format::Parquet, &given).unwrap());
-        let hashes: Vec<u64> =
-            keys.iter().map(|key| parquet[0].hash(*key).unwrap().unwrap()).collect();
-        parquet[0].insert_all(&keys[..1000]).unwrap();
-        parquet[1].insert_hashes(&hashes[..1000]);
-        assert!(parquet[0].content() == parquet[1].content());
-        parquet[0].contains_all(&keys, &mut found[0]).unwrap();
-        parquet[1].contains_hashes(&hashes, &mut found[1]);
-        assert!(found[0] == found[1] && found[0].iter().filter(|found| **found).count() >= 1000);
-
-        let mut rocks = [(); 2].map(|()| RocksDb::new(Format::RocksDb, &given).unwrap());
-        let hashes: Vec<u64> =
-            keys.iter().map(|key| rocks[0].hash(*key).unwrap().unwrap()).collect();
-        rocks[0].insert_all(&keys[..1000]).unwrap();
-        rocks[1].insert_hashes(&hashes[..1000]).unwrap();
-        assert!(rocks[0].content() == rocks[1].content());
-        rocks[0].contains_all(&keys, &mut found[0]).unwrap();
-        rocks[1].contains_hashes(&hashes, &mut found[1]);
-        assert!(found[0] == found[1] && found[0].iter().filter(|found| **found).count() >= 1000);
+        fn check<L: for<'k> Layout<Hash<'k> = u64>>(
+            format: Format,
+            insert: impl Fn(&mut Plain<L>, &[u64]),
+            contains: impl Fn(&Plain<L>, &[u64], &mut [bool]),
+        ) {
+            let texts: Vec<String> = (0..3000).map(|i| format!("key {i}")).collect();
+            let keys: Vec<Key<'_>> = texts.iter().map(|text| Key::from(text.as_str())).collect();
+            let given = Parameters { keys: Some(1000), ..Parameters::default() };
+            let [mut one, mut other] = [(); 2].map(|()| Plain::<L>::new(format, &given).unwrap());
+            let hash = |key: &Key<'_>| one.hash(*key).unwrap().unwrap();
+            let hashes: Vec<u64> = keys.iter().map(hash).collect();
+            one.insert_all(&keys[..1000]).unwrap();
+            insert(&mut other, &hashes[..1000]);
+            assert!(one.content() == other.content());
+            let mut found = [vec![false; 3000], vec![false; 3000]];
+            one.contains_all(&keys, &mut found[0]).unwrap();
+            contains(&other, &hashes, &mut found[1]);
+            assert!(found[0] == found[1]);
+            assert!(found[0].iter().filter(|found| **found).count() >= 1000);
+        }
+        check(Format::Parquet, Parquet::insert_hashes, Parquet::contains_hashes);
+        let insert = |filter: &mut RocksDb, hashes: &[u64]| filter.insert_hashes(hashes).unwrap();
+        check(Format::RocksDb, insert, RocksDb::contains_hashes);
     }
 }

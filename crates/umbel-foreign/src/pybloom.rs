@@ -28,11 +28,11 @@ use twox_hash::XxHash3_128;
 use umbel::internals::math::Coverage;
 use umbel::{Fact, Figure};
 
-use crate::bits::{self, Order, padding_is_clear};
+use crate::bits::{self, Order, check_padding};
 use crate::bytes::{Reader, check};
 use crate::error::differ;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
 use crate::receipt::Part;
 use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
@@ -206,13 +206,11 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = &'k [u8];
+    has_shape!();
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
-        let (capacity, fpp) = (given.keys(format)?, given.fpp.unwrap_or(USUAL_FPP));
-        if capacity == 0 {
-            return Err(Parameters::refuse(format, "keys", capacity, "at least 1"));
-        }
-        Self::empty(format, capacity, fpp)
+        let capacity = Parameters::some_keys(format, given.keys(format)?)?;
+        Self::empty(format, capacity, given.fpp.unwrap_or(USUAL_FPP))
     }
 
     fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
@@ -227,10 +225,6 @@ impl Layout for Fields {
 
     fn scheme(&self) -> String {
         format!("{}/slices of {}-byte numbers", self.salts.hash.name(), self.salts.width)
-    }
-
-    fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     fn hash<'k>(&self, key: Key<'k>) -> Result<Option<&'k [u8]>, Error> {
@@ -291,19 +285,17 @@ impl Fields {
     /// Reads the header of a file, with digests that are known.
     fn read(format: Format, content: &[u8], known: &mut Digests) -> Result<Self, Error> {
         let mut reader = Reader::new(format, content);
-        let error = reader.f64_le()?;
-        check(format, "error rate", error, error > 0.0 && error < 1.0, "above 0 and below 1")?;
-        let slices = reader.u64_le()?;
-        check(format, "slices", slices, (1..=MOST_SLICES).contains(&slices), "1 to 1024")?;
+        let error = read_rate(&mut reader)?;
+        let few = |slices| (1..=MOST_SLICES).contains(&slices);
+        let slices = reader.checked("slices", Reader::u64_le, few, "1 to 1024")?;
         let slice_bits = reader.u64_le()?;
         let bits = slices.checked_mul(slice_bits).filter(|bits| *bits > 0);
         check(format, "bits of a slice", slice_bits, bits.is_some(), "1 to what 64 bits count")?;
         let bits = slices * slice_bits;
-        let (capacity, count) = (reader.u64_le()?, reader.u64_le()?);
-        check(format, "capacity", capacity, capacity > 0, "at least 1")?;
+        let capacity = reader.checked("capacity", Reader::u64_le, |keys| keys > 0, "at least 1")?;
+        let count = reader.u64_le()?;
         let array = reader.rest(bits.div_ceil(8), 0)?;
-        let clear = padding_is_clear(&content[array.clone()], bits);
-        check(format, "bits", "bits set behind the last", clear, "all clear")?;
+        check_padding(format, &content[array.clone()], bits)?;
         let slices = slices as u32;
         let salts = Salts::new(format, slices, slice_bits, known);
         let shape = Shape::of_bits(format, slices, bits, array);
@@ -345,12 +337,16 @@ impl Fields {
 
     /// Checks that `other` places keys as this one does.
     fn agree(&self, other: &Self) -> Result<(), Error> {
-        let of = |fields: &Self| {
-            [fields.scheme().into(), fields.shape.probes.into(), fields.slice_bits.into()]
-        };
+        let of = |it: &Self| [it.scheme().into(), it.shape.probes.into(), it.slice_bits.into()];
         let names = ["hash scheme", "number of slices", "number of bits of a slice"];
         differ(names, of(self), of(other))
     }
+}
+
+/// Reads a planned error rate.
+fn read_rate(reader: &mut Reader<'_>) -> Result<f64, Error> {
+    let right = |rate| rate > 0.0 && rate < 1.0;
+    reader.checked("error rate", Reader::f64_le, right, "above 0 and below 1")
 }
 
 /// Returns an error if a content of `len` bytes cannot get `more`: while it grows, the content is in memory twice.
@@ -386,6 +382,12 @@ const USUAL_GROWTH: u32 = 4;
 const USUAL_CAPACITY: u64 = 100;
 const RATIO: f64 = 0.9;
 
+/// The bytes before the lengths of the filters.
+fn scalable_head(growth: u32, ratio: f64, capacity: u64, fpp: f64, filters: u32) -> Vec<u8> {
+    let numbers = [ratio.to_bits(), capacity, fpp.to_bits()].map(u64::to_le_bytes);
+    [&growth.to_le_bytes()[..], numbers.as_flattened(), &filters.to_le_bytes()].concat()
+}
+
 impl PybloomScalable {
     /// Makes a chain without filters: the first is added with the first key.
     ///
@@ -403,21 +405,14 @@ impl PybloomScalable {
     /// As [`new`](Self::new).
     pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         given.check(format)?;
-        let capacity = given.keys.unwrap_or(USUAL_CAPACITY);
+        let capacity = Parameters::some_keys(format, given.keys.unwrap_or(USUAL_CAPACITY))?;
         let (fpp, growth) = (given.fpp.unwrap_or(USUAL_FPP), given.growth.unwrap_or(USUAL_GROWTH));
-        if capacity == 0 {
-            return Err(Parameters::refuse(format, "keys", capacity, "at least 1"));
-        }
         // Its documentation says 2 or 4, but it accepts any factor.
         if growth == 0 || growth > i32::MAX as u32 {
             return Err(Parameters::refuse(format, "growth", growth, "1 to 2^31 - 1"));
         }
         let first = Fields::empty(format, capacity, fpp * RATIO)?;
-        let mut head = growth.to_le_bytes().to_vec();
-        head.extend(RATIO.to_le_bytes());
-        head.extend(capacity.to_le_bytes());
-        head.extend(fpp.to_le_bytes());
-        head.extend(0i32.to_le_bytes());
+        let head = scalable_head(growth, RATIO, capacity, fpp, 0);
         Ok(Plan::new(format, (first.bits, first.probes), head, 0, Vec::new()))
     }
 
@@ -431,8 +426,7 @@ impl PybloomScalable {
         if left != right {
             return Err(Error::FormatsDiffer { left, right });
         }
-        let of =
-            |head: &ScalableHead| [head.growth.into(), head.capacity.into(), head.error.into()];
+        let of = |it: &ScalableHead| [it.growth.into(), it.capacity.into(), it.error.into()];
         differ(["growth", "first capacity", "error rate"], of(&self.head), of(&other.head))?;
         for ((left, _), (right, _)) in self.filters.iter().zip(&other.filters) {
             left.agree(right)?;
@@ -464,10 +458,8 @@ impl PybloomScalable {
         let plan = match Fields::empty(format, capacity, fpp) {
             // The rates cannot fall further; no given parameter is wrong.
             Err(Error::Parameter { .. }) => {
-                let sum =
-                    |keys: u64, (part, _): &(Fields, usize)| keys.saturating_add(part.capacity);
-                let keys = self.filters.iter().fold(0, sum);
-                return Err(Error::Full { format, keys });
+                let capacities = self.filters.iter().map(|(part, _)| part.capacity);
+                return Err(Error::Full { format, keys: capacities.fold(0, u64::saturating_add) });
             }
             plan => plan?,
         };
@@ -499,16 +491,13 @@ impl<S: AsRef<[u8]>> PybloomScalable<S> {
     pub fn decode(format: Format, content: S, _: &Parameters) -> Result<Self, Error> {
         let bytes = content.as_ref();
         let mut reader = Reader::new(format, bytes);
-        let growth = reader.i32_le()?;
-        check(format, "growth", growth, growth > 0, "at least 1")?;
-        let ratio = reader.f64_le()?;
-        check(format, "ratio", ratio, ratio > 0.0 && ratio <= 1.0, "above 0, 1 at most")?;
-        let capacity = reader.u64_le()?;
-        check(format, "first capacity", capacity, capacity > 0, "at least 1")?;
-        let error = reader.f64_le()?;
-        check(format, "error rate", error, error > 0.0 && error < 1.0, "above 0 and below 1")?;
-        let count = reader.i32_le()?;
-        check(format, "filters", count, count >= 0, "at least 0")?;
+        let growth = reader.checked("growth", Reader::i32_le, |growth| growth > 0, "at least 1")?;
+        let right = |ratio| ratio > 0.0 && ratio <= 1.0;
+        let ratio = reader.checked("ratio", Reader::f64_le, right, "above 0, 1 at most")?;
+        let some = |keys| keys > 0;
+        let capacity = reader.checked("first capacity", Reader::u64_le, some, "at least 1")?;
+        let error = read_rate(&mut reader)?;
+        let count = reader.checked("filters", Reader::i32_le, |count| count >= 0, "at least 0")?;
         let mut lengths = Reader::new(format, reader.take((count as usize).saturating_mul(8))?);
         let (mut filters, mut known) = (Vec::new(), Digests::default());
         for _ in 0..count {
@@ -644,25 +633,19 @@ mod tests {
     fn positions_in_wide_slices() {
         let usual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign");
         let folder = std::env::var_os("UMBEL_VECTORS").map_or_else(|| usual.into(), PathBuf::from);
-        for (format, name) in
-            [(Format::Pybloom3, "pybloom-live-3"), (Format::Pybloom4, "pybloom-live-4")]
-        {
-            let Ok(table) = std::fs::read_to_string(folder.join(name).join("positions.tsv")) else {
-                continue;
-            };
+        for (format, version) in [(Format::Pybloom3, 3), (Format::Pybloom4, 4)] {
+            let path = folder.join(format!("pybloom-live-{version}/positions.tsv"));
+            let Ok(table) = std::fs::read_to_string(path) else { continue };
             for line in table.lines().skip(1) {
                 let cells: Vec<&str> = line.split('\t').collect();
-                let (slices, slice_bits): (u32, u64) =
-                    (cells[0].parse().unwrap(), cells[1].parse().unwrap());
+                let [slices, slice_bits] = [0, 1].map(|cell| cells[cell].parse::<u64>().unwrap());
                 let digits = (0..cells[3].len()).step_by(2);
                 let key: Vec<u8> =
                     digits.map(|i| u8::from_str_radix(&cells[3][i..i + 2], 16).unwrap()).collect();
-                let numbers = Salts::new(format, slices, slice_bits, &mut Digests::default())
-                    .numbers(&key)
-                    .take(slices as usize)
-                    .map(|number| (number % slice_bits).to_string())
-                    .collect::<Vec<_>>();
-                assert_eq!(numbers.join(","), cells[4], "{line}");
+                let salts = Salts::new(format, slices as u32, slice_bits, &mut Digests::default());
+                let numbers = salts.numbers(&key).take(slices as usize);
+                let places: Vec<_> = numbers.map(|it| (it % slice_bits).to_string()).collect();
+                assert_eq!(places.join(","), cells[4], "{line}");
             }
         }
     }
@@ -717,11 +700,7 @@ mod tests {
             assert_eq!(read.is_ok(), fits, "{slices}");
         }
         let files: Vec<_> = (0..1024).map(|i| file(1024 - i)).collect();
-        let mut chain = 2i32.to_le_bytes().to_vec();
-        chain.extend(0.9f64.to_le_bytes());
-        chain.extend(100u64.to_le_bytes());
-        chain.extend(0.001f64.to_le_bytes());
-        chain.extend((files.len() as i32).to_le_bytes());
+        let mut chain = scalable_head(2, 0.9, 100, 0.001, files.len() as u32);
         chain.extend(files.iter().flat_map(|file| (file.len() as u64).to_le_bytes()));
         chain.extend(files.concat());
         let read = PybloomScalable::decode(format, &chain[..], &given).unwrap();

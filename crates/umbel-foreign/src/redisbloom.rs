@@ -148,13 +148,8 @@ impl Link {
 
     fn encode(&self) -> [u8; LINK] {
         let mut link = [0; LINK];
-        let words = [
-            self.bytes(),
-            self.bits,
-            self.items,
-            self.error.to_bits(),
-            self.bits_per_entry.to_bits(),
-        ];
+        let rates = [self.error, self.bits_per_entry].map(f64::to_bits);
+        let words = [self.bytes(), self.bits, self.items, rates[0], rates[1]];
         link[..40].copy_from_slice(words.map(u64::to_le_bytes).as_flattened());
         link[40..44].copy_from_slice(&self.hashes.to_le_bytes());
         link[44..52].copy_from_slice(&self.entries.to_le_bytes());
@@ -239,11 +234,8 @@ impl ChainLink for Link {
 
     fn shape(&self) -> Vec<(&'static str, Value)> {
         let Self { bits, hashes, n2, .. } = *self;
-        vec![
-            ("number of bits of a link", bits.into()),
-            ("number of probes", hashes.into()),
-            ("n2", n2.into()),
-        ]
+        let names = ["number of bits of a link", "number of probes", "n2"];
+        names.into_iter().zip([bits.into(), hashes.into(), n2.into()]).collect()
     }
 }
 
@@ -306,11 +298,8 @@ impl Rule for Options {
 
     fn shape(&self) -> Vec<(&'static str, Value)> {
         let seed = self.seed.unwrap_or_else(|| self.usual_seed());
-        vec![
-            ("options", self.options.into()),
-            ("growth", self.growth.into()),
-            ("seed", seed.into()),
-        ]
+        let options = ("options", self.options.into());
+        vec![options, ("growth", self.growth.into()), ("seed", seed.into())]
     }
 
     fn write<S: AsRef<[u8]>>(filter: &RedisBloom<S>, out: &mut dyn Write) -> Result<(), Error> {
@@ -388,10 +377,7 @@ impl RedisBloom {
     /// As [`new`](Self::new), except for memory.
     pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         given.check(format)?;
-        let entries = given.keys.unwrap_or(USUAL_ENTRIES);
-        if entries == 0 {
-            return Err(Parameters::refuse(format, "keys", entries, "at least 1"));
-        }
+        let entries = Parameters::some_keys(format, given.keys.unwrap_or(USUAL_ENTRIES))?;
         let most = if given.has("redisbloom-2") { 1.0 } else { MOST_ERROR };
         let error = given.fpp.unwrap_or(USUAL_ERROR).min(most);
         let (options, growth, error) = match given.growth.unwrap_or(USUAL_GROWTH) {
@@ -423,10 +409,8 @@ impl RedisBloom {
         for (iterator, chunk) in chunks {
             // The iterator is the end of a chunk; the header has 1 and does not count.
             let right = expected.map_or(1, |end: u64| end.saturating_add(chunk.len() as u64));
-            if iterator != right {
-                let expected = "that of the chunk that follows";
-                return Err(refuse(FORMAT, "iterator", iterator, expected));
-            }
+            let follows = iterator == right;
+            check(FORMAT, "iterator", iterator, follows, "that of the chunk that follows")?;
             expected = Some(right);
             content.extend_from_slice(chunk);
         }
@@ -596,10 +580,12 @@ mod tests {
 
     fn filled(given: &Parameters, range: Range<u32>) -> RedisBloom {
         let mut filter = RedisBloom::new(FORMAT, given).unwrap();
-        for key in range {
-            filter.insert(key.to_string().as_str().into()).unwrap();
-        }
+        fill(&mut filter, range);
         filter
+    }
+
+    fn fill(filter: &mut RedisBloom, range: Range<u32>) {
+        range.for_each(|key| _ = filter.insert(key.to_string().as_str().into()).unwrap());
     }
 
     fn decoded(filter: &RedisBloom) -> Result<RedisBloom<Vec<u8>>, Error> {
@@ -635,14 +621,10 @@ mod tests {
         let link = Link::planned(100, 0.01, 0).unwrap();
         // 958.5 bits become 1,024, which hold 6 entries more.
         assert_eq!((link.bits, link.n2, link.hashes, link.entries), (1024, 10, 7, 106));
-        let mut file =
-            [&0u64.to_le_bytes()[..], &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0], &link.encode()]
-                .concat();
-        file.extend([0; 128]);
-        let mut filter = RedisBloom::decode(FORMAT, &file[..], &Parameters::default())
-            .unwrap()
-            .to_owned()
-            .unwrap();
+        let head = [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0];
+        let file = [&[0; 8][..], &head, &link.encode(), &[0; 128]].concat();
+        let filter = RedisBloom::decode(FORMAT, &file[..], &Parameters::default()).unwrap();
+        let mut filter = filter.to_owned().unwrap();
         assert_eq!(filter.scheme(), "murmur2/double");
         for key in 0..200u32 {
             filter.insert(Key::Bytes(&key.to_le_bytes())).unwrap();
@@ -650,10 +632,8 @@ mod tests {
         assert_eq!(filter.links().len(), 2);
         assert!((0..200u32).all(|key| filter.contains(Key::Bytes(&key.to_le_bytes())).unwrap()));
         assert_eq!(decoded(&filter).unwrap().links(), filter.links());
-        assert_eq!(
-            Link::planned(10, 0.01, ENTRIES_IS_BITS).map(|link| (link.n2, link.entries)),
-            Some((10, 106))
-        );
+        let link = Link::planned(10, 0.01, ENTRIES_IS_BITS).unwrap();
+        assert_eq!((link.n2, link.entries), (10, 106));
         assert_eq!(Link::planned(64, 0.01, ENTRIES_IS_BITS), None);
         assert_eq!(Link::planned(u64::MAX, 0.01, 0), None);
     }
@@ -662,11 +642,8 @@ mod tests {
     #[test]
     fn seeds_are_read_and_kept() {
         let made = |seed| {
-            let given = Parameters::for_keys(4, 0.01);
-            let mut filter = RedisBloom::new(FORMAT, &given).unwrap().with_seed(seed);
-            for key in 0..20 {
-                filter.insert(key.to_string().as_str().into()).unwrap();
-            }
+            let mut filter = filled(&Parameters::for_keys(4, 0.01), 0..0).with_seed(seed);
+            fill(&mut filter, 0..20);
             filter
         };
         let seeded = |file: &[u8], seed: u64| {
@@ -679,10 +656,7 @@ mod tests {
         assert_eq!(made(SEED_64).encode().unwrap(), usual.encode().unwrap());
         let (five, file) = (made(5), made(5).encode().unwrap());
         assert_ne!(file, seeded(&usual.encode().unwrap(), 5), "other bits");
-        assert_eq!(
-            (file[15], &five.header()[five.header().len() - 8..]),
-            (0x80, &[5, 0, 0, 0, 0, 0, 0, 0][..])
-        );
+        assert!(file[15] == 0x80 && five.header().ends_with(&[5, 0, 0, 0, 0, 0, 0, 0]));
         let read = decoded(&five).unwrap();
         assert_eq!((read.seed(), read.encode().unwrap()), (Some(5), file.clone()));
         assert!((0..20).all(|key| read.contains(key.to_string().as_str().into()).unwrap()));
@@ -696,8 +670,7 @@ mod tests {
         assert_eq!(RedisBloom::from_header(&read.header(), u64::MAX).unwrap().seed(), None);
         // Hashes of 32 bits have seeds of 32 bits.
         read.rule.options &= !FORCE64;
-        let header = read.header();
-        assert!(RedisBloom::from_header(&header, u64::MAX).is_err());
+        assert!(RedisBloom::from_header(&read.header(), u64::MAX).is_err());
         read.rule.seed = Some(SEED_32.into());
         assert_eq!(RedisBloom::from_header(&read.header(), u64::MAX).unwrap().seed(), None);
         let header = read.header();

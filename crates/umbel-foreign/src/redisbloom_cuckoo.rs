@@ -33,7 +33,7 @@ use umbel::Estimate;
 use umbel::internals::prefetch;
 use umbel::{Fact, Figure};
 
-use crate::bytes::{Reader, check, refuse};
+use crate::bytes::{Reader, check};
 use crate::hash::murmur2::murmur64a;
 use crate::receipt::Part;
 use crate::redisbloom::{self, MOST_CHUNK};
@@ -182,7 +182,8 @@ impl Head {
         match self.growth {
             0 | 1 => Some(self.buckets),
             growth => {
-                self.buckets.checked_mul(u64::from(growth).checked_pow(u32::try_from(i).ok()?)?)
+                let factor = u64::from(growth).checked_pow(u32::try_from(i).ok()?);
+                self.buckets.checked_mul(factor?)
             }
         }
     }
@@ -265,13 +266,11 @@ impl<'a> Slots<'a> {
         for bucket in 0..=self.mask {
             let slots = self.bucket(bucket);
             for (i, &fingerprint) in slots.iter().enumerate() {
-                if fingerprint == 0 || slots[..i].contains(&fingerprint) {
-                    continue;
+                if fingerprint != 0 && !slots[..i].contains(&fingerprint) {
+                    // In this bucket, and from its other one, unless that also has it and counts it.
+                    let counted = self.find(other(bucket, fingerprint), fingerprint).is_some();
+                    pairs += if counted { 1 } else { 2 };
                 }
-                // In this bucket, and from its other one, unless that also has it and counts it.
-                let other = other(bucket, fingerprint);
-                let counted = self.find(other, fingerprint).is_some();
-                pairs += if counted { 1 } else { 2 };
             }
         }
         pairs as f64 / (FINGERPRINTS as f64 * (self.mask as f64 + 1.0))
@@ -356,17 +355,11 @@ impl RedisBloomCuckoo {
     /// sub-filter's number of slots does not match its place.
     pub fn from_filters(head: Head, arrays: Vec<Bytes>) -> Result<Self, Error> {
         head.check()?;
-        check(
-            FORMAT,
-            "filters",
-            head.filters,
-            head.filters == arrays.len() as u64,
-            "as many as there are",
-        )?;
-        for (i, array) in arrays.iter().enumerate() {
-            let (expected, found) = (head.slots(i as u64), array.len() as u64);
-            if expected != Some(found) {
-                let expected = expected.unwrap_or(u64::MAX);
+        let right = head.filters == arrays.len() as u64;
+        check(FORMAT, "filters", head.filters, right, "as many as there are")?;
+        for (i, array) in (0..).zip(&arrays) {
+            let (expected, found) = (head.slots(i).unwrap_or(u64::MAX), array.len() as u64);
+            if expected != found {
                 return Err(Error::Length { format: FORMAT, expected, found });
             }
         }
@@ -405,23 +398,18 @@ impl RedisBloomCuckoo {
         chunks: impl IntoIterator<Item = (u64, &'c [u8])>,
     ) -> Result<Self, Error> {
         let mut chunks = chunks.into_iter();
-        let wrong =
-            |iterator: u64| refuse(FORMAT, "iterator", iterator, "that of the chunk that follows");
+        let expect = |iterator: u64, right: bool| {
+            check(FORMAT, "iterator", iterator, right, "that of the chunk that follows")
+        };
         let (mut end, header) = chunks.next().unwrap_or_default();
         let mut filter = Self::from_header(header, u64::MAX)?;
-        if end != 1 {
-            return Err(wrong(end));
-        }
+        expect(end, end == 1)?;
         for (iterator, chunk) in chunks {
-            if iterator != end + chunk.len() as u64 {
-                return Err(wrong(iterator));
-            }
+            expect(iterator, iterator == end + chunk.len() as u64)?;
             filter.load(iterator, chunk)?;
             end = iterator;
         }
-        if end != 1 + filter.head.all_slots() {
-            return Err(wrong(end));
-        }
+        expect(end, end == 1 + filter.head.all_slots())?;
         Ok(filter)
     }
 
@@ -460,21 +448,19 @@ impl RedisBloomCuckoo {
     pub fn add(&mut self, key: &[u8]) -> Result<(), Error> {
         let hash = self.head.hash(key);
         let newest = self.filters() - 1;
-        for i in (0..=newest).rev() {
-            if let Some(slot) = self.slots(i).find_either(hash.buckets, 0) {
-                self.array_mut(i)[slot] = hash.fingerprint;
-                self.head.items = self.head.items.saturating_add(1);
-                return Ok(());
-            }
-        }
-        if !self.kick(newest, hash) {
+        let added = (0..=newest).rev().any(|i| self.put(i, hash)) || self.kick(newest, hash);
+        if !added {
             self.grow()?;
-            let newest = newest + 1;
-            let slot = self.slots(newest).find_either(hash.buckets, 0).expect("an empty one");
-            self.array_mut(newest)[slot] = hash.fingerprint;
+            assert!(self.put(newest + 1, hash), "an empty one has room");
         }
         self.head.items = self.head.items.saturating_add(1);
         Ok(())
+    }
+
+    /// Adds a fingerprint to a sub-filter; false if there is no room for it.
+    fn put(&mut self, i: usize, hash: Hash) -> bool {
+        let free = self.slots(i).find_either(hash.buckets, 0);
+        free.map(|slot| self.array_mut(i)[slot] = hash.fingerprint).is_some()
     }
 
     /// Adds a key unless it may be there already. Returns true if it was added.
@@ -494,8 +480,8 @@ impl RedisBloomCuckoo {
     fn kick(&mut self, i: usize, hash: Hash) -> bool {
         let size = usize::from(self.head.bucket_size);
         let (moves, mask) = (self.head.max_iterations, self.slots(i).mask);
-        let (mut bucket, mut fingerprint, mut victim) =
-            (hash.buckets[0] & mask, hash.fingerprint, 0);
+        let Hash { mut fingerprint, buckets } = hash;
+        let (mut bucket, mut victim) = (buckets[0] & mask, 0);
         for _ in 0..moves {
             let slot = bucket as usize * size + victim;
             std::mem::swap(&mut fingerprint, &mut self.array_mut(i)[slot]);
@@ -701,16 +687,13 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
     /// Counts how often a key may be there: the slots with its fingerprint in its buckets.
     pub fn count(&self, key: &[u8]) -> u64 {
         let Hash { fingerprint, buckets: [first, second] } = self.head.hash(key);
-        let mut count = 0;
-        for i in 0..self.filters() {
-            let slots = self.slots(i);
-            let of = |bucket| {
-                slots.bucket(bucket).iter().filter(|slot| **slot == fingerprint).count() as u64
-            };
+        let count = |slots: Slots<'_>| {
             let same = (first ^ second) & slots.mask == 0;
-            count += of(first) + if same { 0 } else { of(second) };
-        }
-        count
+            let other = if same { &[] } else { slots.bucket(second) };
+            let found = slots.bucket(first).iter().chain(other);
+            found.filter(|slot| **slot == fingerprint).count() as u64
+        };
+        (0..self.filters()).map(|i| count(self.slots(i))).sum()
     }
 
     /// Returns the header chunk.

@@ -49,7 +49,7 @@ mod legacy {
     use crate::bytes::check;
     use crate::hash::leveldb;
     use crate::measure::Measure;
-    use crate::plain::{Layout, Plain, Shape, sealed};
+    use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
     use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
     /// A full filter of RocksDB before format version 5.
@@ -75,6 +75,7 @@ mod legacy {
 
     impl Layout for Fields {
         type Hash<'k> = u32;
+        has_shape!();
 
         fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
             let keys = given.keys(format)?;
@@ -107,14 +108,9 @@ mod legacy {
             let Some((data, &[probes, lines @ ..])) = split(content) else {
                 return Ok(fixed(false));
             };
+            let found = probes as i8;
             let newer = "1 to 127; a negative one is of newer formats: read it as rocksdb";
-            check(
-                format,
-                "probes",
-                probes as i8,
-                (probes as i8) > -3 && probes != 0xff && probes != 0xfe,
-                newer,
-            )?;
+            check(format, "probes", found, found > -3 && ![-1, -2].contains(&found), newer)?;
             let lines = u32::from_le_bytes(lines);
             let line = data.len() / lines.max(1) as usize;
             let fits =
@@ -136,10 +132,6 @@ mod legacy {
                 LINE => "rocksdb-hash".to_owned(),
                 line => format!("rocksdb-hash/lines of {line} bytes"),
             }
-        }
-
-        fn shape(&self) -> &Shape {
-            &self.shape
         }
 
         fn hash(&self, key: Key<'_>) -> Result<Option<u32>, Error> {
@@ -174,7 +166,7 @@ mod fast {
     use crate::bytes::check;
     use crate::hash::xxph3;
     use crate::measure::Measure;
-    use crate::plain::{Layout, Plain, Shape, sealed};
+    use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
     use crate::{Bytes, Format, Key, Parameters, Plan};
 
     /// RocksDB's FastLocalBloom, format version 5 and later.
@@ -209,6 +201,7 @@ mod fast {
 
     impl Layout for Fields {
         type Hash<'k> = u64;
+        has_shape!();
 
         fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
             let keys = given.keys(format)?;
@@ -235,32 +228,17 @@ mod fast {
                 return Ok(fixed(false));
             };
             let marker = marker as i8;
-            check(
-                format,
-                "marker",
-                marker,
-                marker <= 0,
-                "-1; a positive one is legacy: read it as rocksdb-legacy",
-            )?;
-            check(
-                format,
-                "marker",
-                marker,
-                marker != -2,
-                "-1; -2 is a Ribbon filter, not one of Bloom's kind",
-            )?;
+            let legacy = "-1; a positive one is legacy: read it as rocksdb-legacy";
+            check(format, "marker", marker, marker <= 0, legacy)?;
+            let ribbon = "-1; -2 is a Ribbon filter, not one of Bloom's kind";
+            check(format, "marker", marker, marker != -2, ribbon)?;
             // Three bits for lines of other than 64 bytes, and five for the probes.
             if marker != -1 || version != 0 || !(1..=30).contains(&probes) || reserved != [0, 0] {
                 return Ok(fixed(true));
             }
             let right = data.len().is_multiple_of(LINE) && data.len() as u64 <= MOST_BYTES;
-            check(
-                format,
-                "bytes of the lines",
-                data.len(),
-                right,
-                "a multiple of 64, at most 0xffffffc0",
-            )?;
+            let expected = "a multiple of 64, at most 0xffffffc0";
+            check(format, "bytes of the lines", data.len(), right, expected)?;
             Ok(Self { kernel, shape: Shape::new(format, probes.into(), 0..data.len()) })
         }
 
@@ -270,10 +248,6 @@ mod fast {
 
         fn scheme(&self) -> String {
             "xxph3/fast-local-bloom".to_owned()
-        }
-
-        fn shape(&self) -> &Shape {
-            &self.shape
         }
 
         fn hash(&self, key: Key<'_>) -> Result<Option<u64>, Error> {
@@ -320,17 +294,10 @@ mod fast {
         /// If the slices differ in length.
         pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
             assert_eq!(hashes.len(), found.len(), "one answer for each hash");
-            let layout = self.layout();
-            match layout.shape.fixed {
+            let Fields { kernel, shape } = self.layout();
+            match shape.fixed {
                 Some(answer) => found.fill(answer),
-                None => {
-                    layout.kernel.contains_all(
-                        self.bit_array(),
-                        hashes,
-                        layout.shape.probes,
-                        found,
-                    );
-                }
+                None => kernel.contains_all(self.bit_array(), hashes, shape.probes, found),
             }
         }
     }
@@ -341,13 +308,12 @@ mod fast {
         /// # Errors
         /// [`Error::Full`] for a filter that was made for zero keys.
         pub fn insert_hashes(&mut self, hashes: &[u64]) -> Result<(), Error> {
-            let (layout, array) = self.parts_mut();
-            match layout.shape.fixed {
-                Some(false) if !hashes.is_empty() => {
-                    return Err(Error::Full { format: Format::RocksDb, keys: 0 });
-                }
-                Some(_) => {}
-                None => layout.kernel.insert_all(array, hashes, layout.shape.probes),
+            let (Fields { kernel, shape }, array) = self.parts_mut();
+            if shape.fixed == Some(false) && !hashes.is_empty() {
+                return Err(Error::Full { format: Format::RocksDb, keys: 0 });
+            }
+            if shape.fixed.is_none() {
+                kernel.insert_all(array, hashes, shape.probes);
             }
             Ok(())
         }
@@ -383,22 +349,21 @@ mod tests {
         let legacy =
             |tail: [u8; 5]| answer(Format::RocksDbLegacy, &[&[0; 192][..], &tail].concat());
         assert!(!fast([255, 0, 6, 0, 0]).unwrap());
-        for tail in [
-            [255, 1, 6, 0, 0],
-            [255, 0, 6 | 32, 0, 0],
-            [255, 0, 0, 0, 0],
-            [255, 0, 31, 0, 0],
-            [255, 0, 6, 0, 1],
-            [0; 5],
-            [253, 0, 6, 0, 0],
+        for (marker, version, probes, reserved) in [
+            (255, 1, 6, 0),
+            (255, 0, 6 | 32, 0),
+            (255, 0, 0, 0),
+            (255, 0, 31, 0),
+            (255, 0, 6, 1),
+            (0, 0, 0, 0),
+            (253, 0, 6, 0),
         ] {
+            let tail = [marker, version, probes, 0, reserved];
             assert!(fast(tail).unwrap(), "{tail:?}");
         }
         assert!(fast([254, 0, 6, 0, 0]).is_err() && fast([6, 1, 0, 0, 0]).is_err());
-        assert!(
-            answer(Format::RocksDb, &[255, 0, 6, 0, 0].repeat(3)).is_err(),
-            "10 bytes are no lines"
-        );
+        let lines_of_10 = [255, 0, 6, 0, 0].repeat(3);
+        assert!(answer(Format::RocksDb, &lines_of_10).is_err());
         assert!(!legacy([6, 3, 0, 0, 0]).unwrap() && !legacy([6, 6, 0, 0, 0]).unwrap());
         for tail in [[6, 0, 0, 0, 0], [6, 5, 0, 0, 0], [6, 2, 0, 0, 0], [0, 3, 0, 0, 0]] {
             assert!(legacy(tail).unwrap(), "{tail:?}");

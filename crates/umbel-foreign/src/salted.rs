@@ -12,9 +12,9 @@
 
 use sha1::{Digest, Sha1};
 
-use crate::bits::padding_is_clear;
+use crate::bits::check_padding;
 use crate::bytes::{MOST_PROBES, check};
-use crate::plain::{Layout, Plain, Shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of salted SHA-1.
@@ -49,6 +49,7 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = &'k [u8];
+    has_shape!();
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (bits, probes) = (given.bits(format)?, salts(format, given)?);
@@ -56,10 +57,8 @@ impl Layout for Fields {
             return Err(Parameters::refuse(format, "bits", bits, "at least 1"));
         }
         let plan = Plan::new(format, (bits, probes), Vec::new(), bits.div_ceil(8), Vec::new());
-        Ok(plan.warn(
-            bits > REACH,
-            "bits from 2^32 on are never used: the rate will be above that of the size",
-        ))
+        let warning = "bits from 2^32 on are never used: the rate will be above that of the size";
+        Ok(plan.warn(bits > REACH, warning))
     }
 
     fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error> {
@@ -71,13 +70,7 @@ impl Layout for Fields {
         if expected != found {
             return Err(Error::Length { format, expected, found });
         }
-        check(
-            format,
-            "bits",
-            "bits set behind the last",
-            padding_is_clear(content, bits),
-            "all clear",
-        )?;
+        check_padding(format, content, bits)?;
         let shape = Shape::of_bits(format, probes, bits, 0..content.len());
         Ok(Self { salts: given.salts.clone(), shape })
     }
@@ -90,10 +83,6 @@ impl Layout for Fields {
 
     fn is_certain(&self) -> bool {
         false
-    }
-
-    fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     fn hash<'k>(&self, key: Key<'k>) -> Result<Option<&'k [u8]>, Error> {

@@ -17,11 +17,11 @@ use std::f64::consts::LN_2;
 use umbel::{Fact, Figure};
 
 use crate::bits::Order;
-use crate::bytes::{MOST_PROBES, Reader, check};
+use crate::bytes::{MOST_PROBES, Reader};
 use crate::guava::{flip, optimal_bits, round};
 use crate::hash::murmur3::spark_x86_32;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Spark.
@@ -74,21 +74,18 @@ impl sealed::Sealed for Fields {}
 impl Layout for Fields {
     type Hash<'k> = (u32, u32);
     const ORDER: Order = Order::BigWords;
+    has_shape!();
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let keys = given.keys(format)?;
-        let refuse = |parameter, found: u64, expected| {
-            Err(Parameters::refuse(format, parameter, found, expected))
-        };
         if keys == 0 {
             return Err(Error::ZeroKeys);
         }
-        let bits = match given.bits {
-            Some(bits) => bits,
-            None => optimal_bits(keys, given.fpp.unwrap_or(USUAL_FPP)),
-        };
+        let of_rate = || optimal_bits(keys, given.fpp.unwrap_or(USUAL_FPP));
+        let bits = given.bits.unwrap_or_else(of_rate);
+        let refuse = |expected| Err(Parameters::refuse(format, "bits", bits, expected));
         if bits == 0 {
-            return refuse("bits", bits, "at least 1, given or from the rate");
+            return refuse("at least 1, given or from the rate");
         }
         let words = bits.div_ceil(64);
         let Ok(count) = i32::try_from(words) else {
@@ -96,7 +93,7 @@ impl Layout for Fields {
         };
         let probes = optimal_probes(keys, bits);
         if probes > MOST_PROBES {
-            return refuse("bits", bits, "few enough for at most 65536 probes per key");
+            return refuse("few enough for at most 65536 probes per key");
         }
         let v1 = given.has("v1");
         let seed = given.seed.unwrap_or(0);
@@ -121,15 +118,12 @@ impl Layout for Fields {
 
     fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
         let mut reader = Reader::new(format, content);
-        let version = reader.i32_be()?;
-        check(format, "version", version, (1..=2).contains(&version), "1 or 2")?;
-        let probes = reader.i32_be()?;
-        let right = (1..=MOST_PROBES as i32).contains(&probes);
-        check(format, "probes", probes, right, "1 to 65536")?;
-        let version =
-            if version == 1 { Version::V1 } else { Version::V2 { seed: reader.i32_be()? } };
-        let words = reader.i32_be()?;
-        check(format, "words", words, words > 0, "at least 1")?;
+        let right = |version| (1..=2).contains(&version);
+        let is_first = reader.checked("version", Reader::i32_be, right, "1 or 2")? == 1;
+        let few = |probes| (1..=MOST_PROBES as i32).contains(&probes);
+        let probes = reader.checked("probes", Reader::i32_be, few, "1 to 65536")?;
+        let version = if is_first { Version::V1 } else { Version::V2 { seed: reader.i32_be()? } };
+        let words = reader.checked("words", Reader::i32_be, |words| words > 0, "at least 1")?;
         let array = reader.rest(8 * words as u64, 0)?;
         Ok(Self { version, shape: Shape::new(format, probes as u32, array) })
     }
@@ -139,10 +133,6 @@ impl Layout for Fields {
             Version::V1 => "spark-murmur3-32/v1".to_owned(),
             Version::V2 { seed } => format!("spark-murmur3-32/v2 seed {seed}"),
         }
-    }
-
-    fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<(u32, u32)>, Error> {
@@ -170,11 +160,8 @@ impl Layout for Fields {
         let mut at = if v1 { start } else { start * i64::from(i32::MAX) };
         (0..self.shape.probes).map(move |_| {
             at = at.wrapping_add(step);
-            let position = if v1 {
-                u64::from(flip(at as u32))
-            } else {
-                (if at < 0 { !at } else { at }) as u64
-            };
+            let wide = if at < 0 { !at } else { at };
+            let position = if v1 { flip(at as u32).into() } else { wide as u64 };
             position % bits
         })
     }
@@ -227,11 +214,8 @@ mod tests {
         let seeded = Parameters { seed: Some(-5), ..usual.clone() };
         let mut one = new(usual.clone()).unwrap();
         one.insert("key".into()).unwrap();
-        for other in [
-            usual.clone().with("v1"),
-            seeded.clone(),
-            Parameters { keys: Some(101), ..usual.clone() },
-        ] {
+        let larger = Parameters { keys: Some(101), ..usual.clone() };
+        for other in [usual.clone().with("v1"), seeded.clone(), larger] {
             let error = one.union(&new(other).unwrap()).unwrap_err();
             assert!(matches!(error, Error::Differ { .. }), "{error}");
         }

@@ -16,7 +16,7 @@ use md5::{Digest, Md5};
 use umbel::{Fact, Figure};
 
 use crate::bytes::{Reader, check};
-use crate::plain::{Layout, Plain, Shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Squid. Its keys are URLs, requested with GET.
@@ -67,6 +67,7 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = [u32; 4];
+    has_shape!();
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let keys = given.keys(format)?;
@@ -75,12 +76,8 @@ impl Layout for Fields {
         };
         let per_entry = given.bits_per_key.unwrap_or(USUAL_BITS_PER_ENTRY);
         if per_entry.fract() != 0.0 || !(1.0..=255.0).contains(&per_entry) {
-            return Err(Parameters::refuse(
-                format,
-                "bits_per_key",
-                per_entry,
-                "a whole number from 1 to 255",
-            ));
+            let expected = "a whole number from 1 to 255";
+            return Err(Parameters::refuse(format, "bits_per_key", per_entry, expected));
         }
         if u64::from(capacity) * per_entry as u64 > MOST_BITS {
             let expected = "2^31 - 9 at most, times the bits per key";
@@ -105,25 +102,18 @@ impl Layout for Fields {
         let (version, required) = (reader.u16_be()?, reader.u16_be()?);
         check(format, "version", version, version >= REQUIRED, "3 or later")?;
         let readable = required <= VERSION.min(version);
-        check(
-            format,
-            "required version",
-            required,
-            readable,
-            "5 at most, and no later than the version",
-        )?;
-        let capacity = reader.u32_be()?;
-        let (count, deletions) = (reader.u32_be()?, reader.u32_be()?);
-        let mask = u64::from(reader.u32_be()?);
-        let bits_per_entry = reader.u8()?;
-        check(format, "bits per entry", bits_per_entry, bits_per_entry > 0, "at least 1")?;
+        let expected = "5 at most, and no later than the version";
+        check(format, "required version", required, readable, expected)?;
+        let (capacity, count) = (reader.u32_be()?, reader.u32_be()?);
+        let (deletions, mask) = (reader.u32_be()?, u64::from(reader.u32_be()?));
+        let some = |bits| bits > 0;
+        let bits_per_entry = reader.checked("bits per entry", Reader::u8, some, "at least 1")?;
         let bits = u64::from(capacity) * u64::from(bits_per_entry);
         let possible = (1..=MOST_BITS).contains(&bits);
         check(format, "capacity", capacity, possible, "at least 1, and 2^31 - 9 bits at most")?;
         let right = mask == mask_bytes(capacity, bits_per_entry);
         check(format, "mask size", mask, right, "capacity times bits per entry, in bytes")?;
-        let probes = reader.u8()?;
-        check(format, "hash functions", probes, probes == PROBES, "4")?;
+        reader.checked("hash functions", Reader::u8, |probes| probes == PROBES, "4")?;
         let reserved = reader.take(RESERVED)?.iter().all(|&byte| byte == 0);
         check(format, "reserved", "not zero", reserved, "zeros")?;
         let shape = Shape::new(format, PROBES.into(), reader.rest(mask, 0)?);
@@ -132,10 +122,6 @@ impl Layout for Fields {
 
     fn scheme(&self) -> String {
         "md5/4".to_owned()
-    }
-
-    fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<[u32; 4]>, Error> {
@@ -186,28 +172,26 @@ mod tests {
     use super::*;
     use crate::{ForeignFilter, ForeignInsert};
 
+    fn given(keys: u64, bits: f64) -> Parameters {
+        Parameters { keys: Some(keys), bits_per_key: Some(bits), ..Parameters::default() }
+    }
+
     #[test]
     fn counts_and_refuses() {
-        let given = Parameters { keys: Some(10), bits_per_key: Some(9.0), ..Parameters::default() };
-        let mut filter = Squid::new(Format::Squid, &given).unwrap();
+        let mut filter = Squid::new(Format::Squid, &given(10, 9.0)).unwrap();
         for url in ["http://a/", "http://b/", "http://a/"] {
             filter.insert(url.into()).unwrap();
         }
         filter.union(&filter.clone()).unwrap();
         let file = filter.encode().unwrap();
         assert_eq!((file.len(), &file[COUNT]), (128 + 12, &[0, 0, 0, 6][..]));
-        let given = Parameters { keys: Some(10), bits_per_key: Some(4.5), ..Parameters::default() };
-        assert!(Squid::new(Format::Squid, &given).is_err());
+        assert!(Squid::new(Format::Squid, &given(10, 4.5)).is_err());
     }
 
     /// Squid 5.7 aborts on a digest with this header, but accepts one with an entry less.
     #[test]
     fn a_digest_that_aborts_squid_is_neither_made_nor_read() {
-        let plan = |keys, bits: f64| {
-            let given =
-                Parameters { bits_per_key: Some(bits), keys: Some(keys), ..Default::default() };
-            Squid::plan(Format::Squid, &given)
-        };
+        let plan = |keys, bits| Squid::plan(Format::Squid, &given(keys, bits));
         let most = plan(429_496_727, 5.0).unwrap();
         assert_eq!((most.bytes, most.bits), (128 + 268_435_455, 8 * 268_435_455));
         assert!(matches!(plan(429_496_728, 5.0), Err(Error::Parameter { parameter: "keys", .. })));
@@ -223,8 +207,7 @@ mod tests {
     #[test]
     fn a_digest_too_full_for_squid_gets_a_warning() {
         for (bits, warnings) in [(3.0, 1), (4.0, 0), (5.0, 0)] {
-            let given =
-                Parameters { bits_per_key: Some(bits), keys: Some(100_000), ..Default::default() };
+            let given = given(100_000, bits);
             let mut filter = Squid::new(Format::Squid, &given).unwrap();
             for i in 0..100_000 {
                 filter.insert(Key::from(format!("http://a/{i}").as_str())).unwrap();

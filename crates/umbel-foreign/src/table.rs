@@ -145,16 +145,12 @@ impl Table {
         let file = File { length, most, read, footer };
         let content = file.block(file.footer.metaindex)?;
         let metaindex = entries(&content, plain)?;
-        let filters: Vec<_> = metaindex
-            .iter()
-            .filter(|(name, _)| name.windows(6).any(|six| six == b"filter"))
-            .collect();
-        let [&(ref name, mut handle)] = filters[..] else {
-            return Err(if filters.is_empty() {
-                TableError::NoFilter
-            } else {
-                unsupported("filters", filters.len())
-            });
+        let is_filter = |name: &[u8]| name.windows(6).any(|six| six == b"filter");
+        let filters: Vec<_> = metaindex.iter().filter(|(name, _)| is_filter(name)).collect();
+        let (name, mut handle) = match filters[..] {
+            [(name, handle)] => (name, *handle),
+            [] => return Err(TableError::NoFilter),
+            _ => return Err(unsupported("filters", filters.len())),
         };
         let place = Handle::read(&mut handle)?;
         let content = file.block(place)?;
@@ -273,8 +269,8 @@ impl Footer {
         }
         let (rest, version) = rest.split_last_chunk().ok_or(TableError::Short)?;
         let version = u32::from_le_bytes(*version);
-        let (checksum, mut handles) =
-            last(rest, 1 + HANDLES)?.split_first().ok_or(TableError::Short)?;
+        let rest = last(rest, 1 + HANDLES)?;
+        let (checksum, mut handles) = rest.split_first().ok_or(TableError::Short)?;
         match version {
             1..=5 => {
                 let metaindex = Handle::read(&mut handles)?;
@@ -283,10 +279,8 @@ impl Footer {
             }
             6..=7 => {
                 let handles = handles.strip_prefix(&EXTENDED).ok_or(TableError::Short)?;
-                let number = |at: usize| {
-                    u32::from_le_bytes(handles[at..at + 4].try_into().expect("4 bytes"))
-                };
-                let [expected, context, size] = [0, 4, 8].map(number);
+                let numbers = handles.as_chunks().0;
+                let [expected, context, size] = [0, 1, 2].map(|i| u32::from_le_bytes(numbers[i]));
                 let start = length - FOOTER;
                 let mut zeroed = last(tail, FOOTER as usize)?.to_vec();
                 zeroed[5..9].fill(0);
@@ -296,12 +290,8 @@ impl Footer {
                 }
                 let size = u64::from(size);
                 let offset = start.checked_sub(TRAILER + size).ok_or(TableError::Short)?;
-                Ok(Self {
-                    checksum: *checksum,
-                    context,
-                    metaindex: Handle { offset, size },
-                    index: None,
-                })
+                let metaindex = Handle { offset, size };
+                Ok(Self { checksum: *checksum, context, metaindex, index: None })
             }
             other => Err(unsupported("format version", other)),
         }
@@ -355,12 +345,15 @@ struct File<R> {
 }
 
 impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
+    /// Where a block ends with its trailer, inside the file.
+    fn end(&self, block: Handle) -> Result<u64, TableError> {
+        block.end().filter(|&end| end <= self.length).ok_or(TableError::Short)
+    }
+
     /// The content of a block.
-    fn block(&self, Handle { offset, size }: Handle) -> Result<Vec<u8>, TableError> {
-        let end = offset.checked_add(size).and_then(|end| end.checked_add(TRAILER));
-        if end.is_none_or(|end| end > self.length) {
-            return Err(TableError::Short);
-        }
+    fn block(&self, block: Handle) -> Result<Vec<u8>, TableError> {
+        let Handle { offset, size } = block;
+        self.end(block)?;
         if size > self.most {
             return Err(TableError::TooLarge { offset, bytes: size, limit: self.most });
         }
@@ -413,10 +406,8 @@ impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
                 _ => {
                     let zigzag = varint(rest)?;
                     let more = (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64);
-                    let end = before.offset.checked_add(before.size);
-                    let place = end.and_then(|end| end.checked_add(TRAILER));
                     let size = before.size.checked_add_signed(more);
-                    let (offset, size) = place.zip(size).ok_or(TableError::Short)?;
+                    let (offset, size) = before.end().zip(size).ok_or(TableError::Short)?;
                     Handle { offset, size }
                 }
             };
@@ -425,10 +416,7 @@ impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
         let index = entries_with(&content, !delta, next)?;
         let entry = |(key, handle): (Vec<u8>, Handle)| {
             let key = if bare { key } else { user_key(&key)?.to_vec() };
-            let end =
-                handle.offset.checked_add(handle.size).and_then(|end| end.checked_add(TRAILER));
-            let end = end.filter(|&end| end <= self.length).ok_or(TableError::Short)?;
-            Ok((key, handle.offset..end))
+            Ok((key, handle.offset..self.end(handle)?))
         };
         index.into_iter().map(entry).collect()
     }
@@ -486,6 +474,11 @@ impl Handle {
     fn read(bytes: &mut &[u8]) -> Result<Self, TableError> {
         let [offset, size] = [varint(bytes)?, varint(bytes)?];
         Ok(Self { offset, size })
+    }
+
+    /// Where the block ends with its trailer; `None` if no file is as long.
+    fn end(self) -> Option<u64> {
+        self.offset.checked_add(self.size)?.checked_add(TRAILER)
     }
 }
 
@@ -569,7 +562,11 @@ mod tests {
     }
 
     fn open(file: &[u8]) -> Result<Table, TableError> {
-        Table::open(file.len() as u64, 1 << 20, |offset, bytes| {
+        open_up_to(1 << 20, file)
+    }
+
+    fn open_up_to(most: u64, file: &[u8]) -> Result<Table, TableError> {
+        Table::open(file.len() as u64, most, |offset, bytes| {
             bytes.copy_from_slice(&file[offset as usize..][..bytes.len()]);
             Ok(())
         })
@@ -581,11 +578,9 @@ mod tests {
 
     /// The samples have the keys of even numbers below 4000.
     fn check(table: &Table) {
-        for number in (0..4000).step_by(2) {
-            assert!(table.contains(key(number).as_bytes()).unwrap(), "{number}");
-        }
-        let passing =
-            (1..4000).step_by(2).filter(|&number| table.contains(key(number).as_bytes()).unwrap());
+        let passes = |number: &u32| table.contains(key(*number).as_bytes()).unwrap();
+        assert!((0..4000).step_by(2).all(|number| passes(&number)));
+        let passing = (1..4000).step_by(2).filter(passes);
         // 10 bits per key let 0.8 to 1 % pass: 2000 keys mean 20, and 20 + 6 · √20 < 47.
         assert!((1..47).contains(&passing.count()));
     }
@@ -610,12 +605,10 @@ mod tests {
         let Footer { checksum, metaindex, index, .. } =
             Footer::parse(&file[file.len() - 53..], length).unwrap();
         let at = |handle: Handle| handle.offset as usize..(handle.offset + handle.size) as usize;
-        let meta = &file[at(metaindex)];
-        let mut entries = entries(meta, plain).unwrap();
-        let mut handle = Vec::new();
-        for number in [index.unwrap().offset, index.unwrap().size] {
-            crate::bytes::varint(&mut handle, number);
-        }
+        let mut entries = entries(&file[at(metaindex)], plain).unwrap();
+        let (mut handle, index) = (Vec::new(), index.unwrap());
+        crate::bytes::varint(&mut handle, index.offset);
+        crate::bytes::varint(&mut handle, index.size);
         entries.push((b"rocksdb.index".to_vec(), &handle));
         // All blocks keep their places; the metaindex moves after them.
         let mut new = file[..file.len() - FOOTER as usize].to_vec();
@@ -637,17 +630,13 @@ mod tests {
             let sum = sum.wrapping_add(modifier(context, block.offset));
             new[end + 1..end + 5].copy_from_slice(&sum.to_le_bytes());
         }
-        let mut footer = vec![checksum];
-        footer.extend(EXTENDED);
-        for number in [0, context, size as u32] {
-            footer.extend(number.to_le_bytes());
-        }
+        let numbers = [0, context, size as u32].map(u32::to_le_bytes);
+        let mut footer = [&[checksum][..], &EXTENDED, numbers.as_flattened()].concat();
         footer.resize(41, 0);
         footer.extend(6u32.to_le_bytes());
         footer.extend(ROCKSDB);
-        let sum = checksum_of(checksum, &footer)
-            .unwrap()
-            .wrapping_add(modifier(context, new.len() as u64));
+        let sum = checksum_of(checksum, &footer).unwrap();
+        let sum = sum.wrapping_add(modifier(context, new.len() as u64));
         footer[5..9].copy_from_slice(&sum.to_le_bytes());
         new.extend(footer);
         new
@@ -673,10 +662,8 @@ mod tests {
         for name in ["leveldb.ldb", "rocksdb.sst"] {
             let file = sample(name);
             for end in (0..file.len()).step_by(97) {
-                assert!(
-                    matches!(open(&file[..end]), Err(TableError::NotTable)),
-                    "{name}: {end} bytes"
-                );
+                let cut = open(&file[..end]);
+                assert!(matches!(cut, Err(TableError::NotTable)), "{name}: {end} bytes");
             }
             let table = open(&file).unwrap();
             let last = table.block_of(b"user-003998").unwrap().unwrap().end as usize;
@@ -699,12 +686,7 @@ mod tests {
 
     #[test]
     fn a_block_above_the_limit_is_not_read() {
-        let file = sample("rocksdb.sst");
-        let read = |offset: u64, bytes: &mut [u8]| {
-            bytes.copy_from_slice(&file[offset as usize..][..bytes.len()]);
-            Ok(())
-        };
-        let error = Table::open(file.len() as u64, 1000, read).unwrap_err();
+        let error = open_up_to(1000, &sample("rocksdb.sst")).unwrap_err();
         assert!(matches!(error, TableError::TooLarge { limit: 1000, .. }), "{error}");
     }
 

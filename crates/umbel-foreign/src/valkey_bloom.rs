@@ -111,8 +111,7 @@ impl Link {
 
     /// Reads the front of an array of `length` bytes, and the seed in it.
     fn front(reader: &mut Reader<'_>, length: u64) -> Result<(Self, [u8; 32]), Error> {
-        let version = reader.u8()?;
-        check(FORMAT, "version of a link", version, version == VERSION, "1")?;
+        reader.checked("version of a link", Reader::u8, |version| version == VERSION, "1")?;
         let (bytes, hashes) = (reader.u64_le()?, reader.u32_le()?);
         let right = bytes > 0 && bytes.checked_add(FRONT as u64) == Some(length);
         check(FORMAT, "bytes of a link", bytes, right, "its length without the head, at least 1")?;
@@ -179,10 +178,8 @@ impl ChainLink for Link {
     }
 
     fn shape(&self) -> Vec<(&'static str, Value)> {
-        vec![
-            ("number of bytes of a link", self.bytes.into()),
-            ("number of probes", self.hashes.into()),
-        ]
+        let probes = ("number of probes", self.hashes.into());
+        vec![("number of bytes of a link", self.bytes.into()), probes]
     }
 }
 
@@ -381,13 +378,9 @@ impl ValkeyBloom {
     ///
     /// # Errors
     /// [`Error::Field`] or [`Error::Length`] for everything that [`decode`](Self::decode) refuses.
-    pub fn from_links(
-        properties: Properties,
-        links: Vec<(Bytes, u64, u64)>,
-    ) -> Result<Self, Error> {
-        let (mut links, mut arrays, read) = (Vec::new(), Vec::new(), links);
-        let mut found = Seeds::default();
-        for (array, items, capacity) in read {
+    pub fn from_links(properties: Properties, all: Vec<(Bytes, u64, u64)>) -> Result<Self, Error> {
+        let (mut links, mut arrays, mut found) = (Vec::new(), Vec::new(), Seeds::default());
+        for (array, items, capacity) in all {
             let (link, seed) = Link::front(&mut Reader::new(FORMAT, &array), array.len() as u64)?;
             found.add(seed)?;
             links.push(link.with_counts(items, capacity)?);
@@ -413,9 +406,7 @@ impl Properties {
     }
 
     fn first(&self, capacity: u64) -> Result<Link, Error> {
-        if capacity == 0 {
-            return Err(Parameters::refuse(FORMAT, "keys", capacity, "at least 1"));
-        }
+        Parameters::some_keys(FORMAT, capacity)?;
         let bits = capacity as f64 * -self.rate.ln() / (LN_2 * LN_2);
         self.link(0, capacity).ok_or(Error::TooLarge { bits })
     }
@@ -440,11 +431,9 @@ impl<S: AsRef<[u8]>> ValkeyBloom<S> {
     /// Never panics, for any input.
     pub fn decode(_: Format, content: S, _: &Parameters) -> Result<Self, Error> {
         let mut reader = Reader::new(FORMAT, content.as_ref());
-        let version = reader.u8()?;
-        check(FORMAT, "version", version, version == VERSION, "1")?;
+        reader.checked("version", Reader::u8, |version| version == VERSION, "1")?;
         let (expansion, rate, tightening) = (reader.u32_le()?, reader.f64_le()?, reader.f64_le()?);
-        let is_random = reader.u8()?;
-        check(FORMAT, "random seed", is_random, is_random <= 1, "0 or 1")?;
+        let is_random = reader.checked("random seed", Reader::u8, |flag| flag <= 1, "0 or 1")?;
         let count = reader.u64_le()?;
         check_links(FORMAT, count)?;
         let (mut links, mut starts, mut found) = (Vec::new(), Vec::new(), Seeds::default());
@@ -498,13 +487,8 @@ mod tests {
         let scaled = filter.scaled(500, u64::MAX);
         assert_eq!((scaled.capacity, scaled.end), (70, ScaledTo::Bytes));
         filter.set_limit(500);
-        let mut added = 0u32;
-        let refused = loop {
-            match filter.insert(added.to_string().as_str().into()) {
-                Ok(_) => added += 1,
-                Err(error) => break error,
-            }
-        };
+        let add = |key: u32| filter.insert(key.to_string().as_str().into());
+        let refused = (0..).map(add).find_map(Result::err).unwrap();
         assert!(matches!(refused, Error::GrowthLimit { .. }), "{refused}");
         assert_eq!((filter.items(), filter.capacity(), filter.bytes()), (70, 70, scaled.bytes));
         // The last byte may be used.

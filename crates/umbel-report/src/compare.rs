@@ -28,14 +28,11 @@ pub struct Merged {
 impl Merged {
     /// From the receipt of a merged filter.
     pub fn of(receipt: Receipt<'_>) -> Self {
-        match receipt {
-            Receipt::Own(receipt) => {
-                Self { bytes: receipt.bytes(), fill: receipt.fill, fpp: receipt.fpp, folded: false }
-            }
-            Receipt::Foreign(receipt) => {
-                Self { bytes: receipt.bytes, fill: receipt.fill, fpp: receipt.fpp, folded: false }
-            }
-        }
+        let (bytes, fill, fpp) = match receipt {
+            Receipt::Own(receipt) => (receipt.bytes(), receipt.fill, receipt.fpp),
+            Receipt::Foreign(receipt) => (receipt.bytes, receipt.fill, receipt.fpp),
+        };
+        Self { bytes, fill, fpp, folded: false }
     }
 
     /// Returns whether nearly every absent key passes, so the filter is useless.
@@ -92,16 +89,11 @@ impl Compared {
         let mut rows = Vec::new();
         let mut row = |what: &str, value: String| rows.push((what.to_owned(), value));
         for ((name, path), receipt) in ["A", "B"].iter().zip(names).zip(receipts) {
-            let (form, bytes, inside, fill) = match receipt {
-                Receipt::Own(receipt) => {
-                    let kind = receipt.plan.kind().to_string();
-                    (kind, receipt.bytes(), inside(receipt), receipt.fill)
-                }
-                Receipt::Foreign(receipt) => {
-                    let inside = foreign_inside(receipt);
-                    (receipt.format.to_string(), receipt.bytes, inside, receipt.fill)
-                }
+            let (form, inside) = match receipt {
+                Receipt::Own(receipt) => (receipt.plan.kind().to_string(), inside(receipt)),
+                Receipt::Foreign(receipt) => (receipt.format.to_string(), foreign_inside(receipt)),
             };
+            let Merged { bytes, fill, .. } = Merged::of(receipt);
             let (size, fill) = (Size(bytes), fill * 100.0);
             row(name, format!("{path}: {form} filter of {size}, {inside}, {fill:.2} % full"));
         }
@@ -124,32 +116,25 @@ impl Compared {
                         row("B in A", share(&overlap.right_in_left));
                     }
                 }
+                let by_chance = found.bits_by_chance.round() as u64;
+                let bits = [found.left_bits, found.right_bits, found.shared_bits, by_chance];
+                let [left, right, both, by_chance] = bits.map(Count);
                 row(
                     "bits",
                     format!(
-                        "{} in A, {} in B, {} in both; {} expected in both by chance if no key were shared",
-                        Count(found.left_bits),
-                        Count(found.right_bits),
-                        Count(found.shared_bits),
-                        Count(found.bits_by_chance.round() as u64)
+                        "{left} in A, {right} in B, {both} in both; {by_chance} expected in both by chance if no key were shared"
                     ),
                 );
             }
         }
         row("learned", learned(receipts[0]));
-        row(
-            "merge",
-            match merged {
-                Ok(merged) if merged.is_useless() => {
-                    format!("of no use: {merged}; build one filter of both lists")
-                }
-                Ok(merged) if merged.folded => {
-                    format!("yes, folded to the smaller size (--fold): {merged}")
-                }
-                Ok(merged) => format!("yes: {merged}"),
-                Err(error) => format!("no: {error}"),
-            },
-        );
+        let merge = match merged {
+            Ok(it) if it.is_useless() => format!("of no use: {it}; build one filter of both lists"),
+            Ok(it) if it.folded => format!("yes, folded to the smaller size (--fold): {it}"),
+            Ok(merged) => format!("yes: {merged}"),
+            Err(error) => format!("no: {error}"),
+        };
+        row("merge", merge);
         rows
     }
 
@@ -173,10 +158,14 @@ impl Compared {
         object["left"]["file"] = json!(names[0]);
         object["right"]["file"] = json!(names[1]);
         if let Ok(found) = found {
-            object["bits"] = json!(found.bits);
-            object["left_bits"] = json!(found.left_bits);
-            object["right_bits"] = json!(found.right_bits);
-            object["shared_bits"] = json!(found.shared_bits);
+            for (name, bits) in [
+                ("bits", found.bits),
+                ("left_bits", found.left_bits),
+                ("right_bits", found.right_bits),
+                ("shared_bits", found.shared_bits),
+            ] {
+                object[name] = json!(bits);
+            }
             object["bits_by_chance"] = json!(found.bits_by_chance);
             if let Some(overlap) = &found.overlap {
                 let estimates = [
@@ -218,13 +207,12 @@ pub const LINKED: &str = "whoever can have keys listed and compares versions lea
 /// What holders of both filters, or of this report, have learned.
 fn learned(receipt: Receipt<'_>) -> String {
     let figures = "by whoever has both files: these figures";
+    let guess = "whether any key they can guess is in A or B";
     match receipt {
-        Receipt::Own(receipt) if receipt.scheme.algorithm == Algorithm::Sip13 => format!(
-            "{figures}, and with the secret, whether any key they can guess is in A or B; without it, {LINKED}"
-        ),
-        _ => format!(
-            "{figures}, and whether any key they can guess is in A or B; of two versions, which came or went"
-        ),
+        Receipt::Own(receipt) if receipt.scheme.algorithm == Algorithm::Sip13 => {
+            format!("{figures}, and with the secret, {guess}; without it, {LINKED}")
+        }
+        _ => format!("{figures}, and {guess}; of two versions, which came or went"),
     }
 }
 

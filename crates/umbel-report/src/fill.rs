@@ -38,12 +38,8 @@ pub fn bars(profile: &Profile) -> Vec<Bar> {
     let width = (last + 1 - first).div_ceil(wanted.clamp(FEWEST_BARS, BARS));
     let bar = |first: usize| {
         let loads = first..(first + width).min(profile.loads.len());
-        Bar {
-            first,
-            width,
-            counted: profile.loads[loads.clone()].iter().sum(),
-            expected: loads.map(expected).sum(),
-        }
+        let counted = profile.loads[loads.clone()].iter().sum();
+        Bar { first, width, counted, expected: loads.map(expected).sum() }
     };
     (first..=last).step_by(width).map(bar).collect()
 }
@@ -107,12 +103,8 @@ mod tests {
 
     #[test]
     fn bars_hold_all_blocks() {
-        for (kind, keys) in [
-            (Kind::Blocked, 0),
-            (Kind::Blocked, 50_000),
-            (Kind::Coded, 1_000),
-            (Kind::Scalable, 999),
-        ] {
+        use Kind::{Blocked, Coded, Scalable};
+        for (kind, keys) in [(Blocked, 0), (Blocked, 50_000), (Coded, 1_000), (Scalable, 999)] {
             let profile = Profile::of(&filter(kind, keys), STRETCHES);
             let bars = bars(&profile);
             assert!(bars.len() <= BARS);

@@ -48,11 +48,10 @@ pub fn rows(about: &About) -> Vec<Row> {
     };
     let rate = match about.fields[..] {
         [_, ..] => format!("{} of a value", Rate(about.fill.powi(8))),
-        [] => format!(
-            "{} of a word of 12 letters or more, {} of one of 4 to 7",
-            Rate(about.fill.powi(12)),
-            Rate(about.fill.powi(4))
-        ),
+        [] => {
+            let [long, short] = [12, 4].map(|probes| Rate(about.fill.powi(probes)));
+            format!("{long} of a word of 12 letters or more, {short} of one of 4 to 7")
+        }
     };
     let share = percent(about.bytes as f64 / about.text.max(1) as f64);
     let (bits, set) = (bits_per_block(about), percent(about.fill));

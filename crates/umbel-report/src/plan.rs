@@ -23,6 +23,7 @@ const fn column(id: &'static str, title: &'static str, width: usize, help: &'sta
 }
 
 const BOUND: &str = "bits per key divided by log2(1/fpp), the fewest that any filter needs";
+const EXPECTED: &str = "time of a look-up on average, with what is behind the filter";
 const LINES: &str = "cache lines that a look-up reads when it finds its key";
 
 /// Returns the columns of the table, except the kind.
@@ -37,12 +38,7 @@ pub fn columns(goal: &Goal) -> Vec<Column> {
         column("ns", "ns", 11, "time of a look-up, one key per call / in a batch"),
     ];
     if goal.costs.is_some() {
-        columns.push(column(
-            "expected_ns",
-            "expected ns",
-            14,
-            "time of a look-up on average, with what is behind the filter",
-        ));
+        columns.push(column("expected_ns", "expected ns", 14, EXPECTED));
     }
     columns
 }
@@ -83,20 +79,17 @@ pub fn text(goal: &Goal, advice: &Advice, explain: bool) -> String {
         text += "\n";
         text += &line("kind", &mut columns.iter().map(|column| column.title));
     }
+    let steps = |choice| if explain { steps(choice, goal) } else { String::new() };
     for choice in fitting {
         text += &line(&choice.variant.to_string(), &mut cells(choice).iter().map(|cell| &cell[..]));
-        if explain {
-            text += &steps(choice, goal);
-        }
+        text += &steps(choice);
     }
     if !others.is_empty() {
         text += "\nDo not fit:\n";
     }
     for choice in others {
         text += &format!("{:<10} {}\n", choice.variant, obstacles(choice).join("; "));
-        if explain {
-            text += &steps(choice, goal);
-        }
+        text += &steps(choice);
     }
     if !fitting.is_empty() {
         let notes = notes(advice).map(|note| note + "\n");
@@ -107,19 +100,16 @@ pub fn text(goal: &Goal, advice: &Advice, explain: bool) -> String {
 
 /// Returns the ranking criterion and the meaning of the columns: one line each, two for the last.
 pub fn notes(advice: &Advice) -> [String; 4] {
+    let by = match advice.ranking {
+        Ranking::Cost => "the expected cost of a look-up",
+        Ranking::Shipped => "the bytes to send",
+        Ranking::Space => &format!("x bound alone, as for every fpp below {LOW_FPP:e}"),
+        _ => "time x space: ns of a look-up, one key per call, times x bound",
+    };
     [
-        match advice.ranking {
-            Ranking::Cost => "Ranked by the expected cost of a look-up.".to_owned(),
-            Ranking::Shipped => "Ranked by the bytes to send.".to_owned(),
-            Ranking::Space => {
-                format!("Ranked by x bound alone, as for every fpp below {LOW_FPP:e}.")
-            }
-            _ => "Ranked by time x space: ns of a look-up, one key per call, times x bound."
-                .to_owned(),
-        },
-        "x bound: bits per key divided by log2(1/fpp), the fewest that any filter needs."
-            .to_owned(),
-        "lines: cache lines that a look-up reads when it finds its key.".to_owned(),
+        format!("Ranked by {by}."),
+        format!("x bound: {BOUND}."),
+        format!("lines: {LINES}."),
         format!(
             "ns: time of a look-up, one key per call / in a batch; when the filter is larger than the caches,\n\
              \x20   add a memory access per line. Measured on {MEASURED_ON}."
@@ -133,33 +123,28 @@ pub fn verdict(goal: &Goal, advice: &Advice) -> String {
         Verdict::Take(variant) => {
             let best = &advice.choices[0];
             let size = Size(best.memory);
-            let mut text =
-                format!("Choose {variant}: {size} in memory, {} to send", Size(best.ship));
+            let ship = Size(best.ship);
+            let mut text = format!("Choose {variant}: {size} in memory, {ship} to send");
             if let (Some(cost), Some(costs)) = (best.cost, goal.costs) {
-                text += &format!(
-                    "; a look-up costs {} ns on average instead of {}",
-                    Count(cost.round() as u64),
-                    Count(costs.lookup.round() as u64)
-                );
+                let [with, without] = [cost, costs.lookup].map(rounded);
+                text += &format!("; a look-up costs {with} ns on average instead of {without}");
             }
             text += ".";
-            let next = advice.choices.get(1).filter(|next| next.fits());
-            if let Some((next, (time, of))) =
-                next.and_then(|next| Some((next, next.price.zip(best.price)?)))
+            if let Some(next) = advice.choices.get(1).filter(|next| next.fits())
+                && let Some((price, of)) = next.price.zip(best.price)
             {
+                let (time, memory) = (price.one / of.one, next.memory as f64 / best.memory as f64);
+                let next = next.variant;
                 text += &format!(
-                    " The next, {}, needs {:.2} x its time and {:.2} x its memory.",
-                    next.variant,
-                    time.one / of.one,
-                    next.memory as f64 / best.memory as f64
+                    " The next, {next}, needs {time:.2} x its time and {memory:.2} x its memory."
                 );
             }
             text
         }
         Verdict::NoFilter { with, without } => format!(
             "Use no filter: a look-up costs {} ns on average with the best one, and {} without.",
-            Count(with.round() as u64),
-            Count(without.round() as u64)
+            rounded(with),
+            rounded(without)
         ),
         _ => {
             let mut text = "No kind fits".to_owned();
@@ -174,6 +159,10 @@ pub fn verdict(goal: &Goal, advice: &Advice) -> String {
     }
 }
 
+fn rounded(nanoseconds: f64) -> Count {
+    Count(nanoseconds.round() as u64)
+}
+
 fn steps(choice: &Choice, goal: &Goal) -> String {
     let line = |step: &Step| format!("    {:<7} {}\n", step.what, in_threes(&step.how));
     choice.explain(goal).iter().map(line).collect()
@@ -182,11 +171,11 @@ fn steps(choice: &Choice, goal: &Goal) -> String {
 /// Returns why a kind does not fit.
 pub fn obstacles(choice: &Choice) -> Vec<String> {
     let words = |obstacle: &Obstacle| match obstacle {
-        Obstacle::Memory { needs, limit } => {
-            format!("needs {} of memory; the limit is {}", Size(*needs), Size(*limit))
+        &Obstacle::Memory { needs, limit } => {
+            format!("needs {} of memory; the limit is {}", Size(needs), Size(limit))
         }
-        Obstacle::Ship { needs, limit } => {
-            format!("has a file of {}; the limit is {}", Size(*needs), Size(*limit))
+        &Obstacle::Ship { needs, limit } => {
+            format!("has a file of {}; the limit is {}", Size(needs), Size(limit))
         }
         other => in_threes(&other.to_string()),
     };
@@ -240,9 +229,8 @@ pub fn last_document(advice: &Advice) -> Value {
         Ranking::Space => "space",
         _ => "time_space",
     };
-    json!({
-        "type": "advice", "take": take, "filter": filter, "ranked_by": ranked, "measured_on": MEASURED_ON,
-    })
+    let on = MEASURED_ON;
+    json!({ "type": "advice", "take": take, "filter": filter, "ranked_by": ranked, "measured_on": on })
 }
 
 fn merge(object: &mut Value, more: Value) {

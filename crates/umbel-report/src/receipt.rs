@@ -29,8 +29,8 @@ pub fn foreign_inside(receipt: &umbel_foreign::Receipt) -> String {
 
 /// The warning of an over-filled filter.
 pub fn over_filled(receipt: &umbel::Receipt) -> String {
-    let planned =
-        format!("{} at {}", counted(receipt.plan.keys(), "key"), Rate(receipt.plan.fpp()));
+    let plan = &receipt.plan;
+    let planned = format!("{} at {}", counted(plan.keys(), "key"), Rate(plan.fpp()));
     beyond(&planned, &receipt.keys, receipt.fpp)
 }
 
@@ -136,11 +136,11 @@ pub fn foreign_json(receipt: &umbel_foreign::Receipt) -> Value {
 /// Adds what was computed from the bits of a filter.
 fn add_figures(object: &mut Value, set_bits: u64, fill: f64, keys: &Estimate, fpp: f64) {
     object["set_bits"] = json!(set_bits);
-    object["fill"] = json!(fill);
-    object["keys"] = json!(keys.value);
-    object["keys_low"] = json!(keys.low);
-    object["keys_high"] = json!(keys.high);
-    object["fpp"] = json!(fpp);
+    let Estimate { value, low, high, .. } = *keys;
+    let names = ["fill", "keys", "keys_low", "keys_high", "fpp"];
+    for (name, number) in names.into_iter().zip([fill, value, low, high, fpp]) {
+        object[name] = json!(number);
+    }
 }
 
 fn figure(fact: &Fact) -> Option<Value> {
@@ -274,10 +274,8 @@ fn prefix_row(keys: &KeyDescription, receipt: Receipt<'_>) -> Option<Row> {
     };
     let questions = counted(keys.max_lookups().into(), "question");
     let rate = Rate(keys.joint_fpp(receipt.fpp));
-    let words = format!(
-        "for umbel query --prefixes {of}: up to {questions} per line, rate of a line now {rate}"
-    );
-    Some(row("prefixes", words))
+    let most = format!("up to {questions} per line, rate of a line now {rate}");
+    Some(row("prefixes", format!("for umbel query --prefixes {of}: {most}")))
 }
 
 /// As [`key_rows`], for programs.
@@ -346,14 +344,10 @@ fn foreign_rows(receipt: &umbel_foreign::Receipt) -> Vec<Row> {
     let part = |(number, part): (usize, &umbel_foreign::Part)| {
         let facts = part.facts.iter().filter_map(fact_row);
         let facts = facts.map(|(name, value)| format!(", {name} {value}")).collect::<String>();
-        let words = format!(
-            "{}, {} of {} bits set, {}, rate now {}{facts}",
-            estimated_keys(&part.keys),
-            Count(part.set_bits),
-            Count(part.bits),
-            counted(part.probes.into(), "probe"),
-            Rate(part.fpp),
-        );
+        let (keys, rate) = (estimated_keys(&part.keys), Rate(part.fpp));
+        let (set, bits) = (Count(part.set_bits), Count(part.bits));
+        let probes = counted(part.probes.into(), "probe");
+        let words = format!("{keys}, {set} of {bits} bits set, {probes}, rate now {rate}{facts}");
         row(format!("part {number}"), words)
     };
     let fill = format!("{} bits set, {:.2} %", Count(receipt.set_bits), receipt.fill * 100.0);
@@ -387,16 +381,15 @@ fn rows(receipt: &umbel::Receipt) -> Vec<Row> {
             format!(" at a rate of {rate} ({:.2} bits per key)", plan.bits_per_key()),
             "within its plan, built from all its keys at once; takes no more".to_owned(),
         ),
-        _ => (
-            format!(
-                " at a rate of {rate} ({:.2} bits per key)",
-                receipt.bits as f64 / plan.keys() as f64
-            ),
-            match receipt.room {
-                0 => "within its plan, and full".to_owned(),
-                _ => format!("within its plan, room for about {room}"),
-            },
-        ),
+        _ => {
+            let bits = receipt.bits as f64 / plan.keys() as f64;
+            let state = match receipt.room {
+                0 => "and full".to_owned(),
+                _ => format!("room for about {room}"),
+            };
+            let planned = format!(" at a rate of {rate} ({bits:.2} bits per key)");
+            (planned, format!("within its plan, {state}"))
+        }
     };
     let state = if receipt.over_filled { over_filled(receipt) } else { state };
     let cells = plan.kind().cells();
@@ -439,15 +432,11 @@ fn part_name(number: usize, part: &Part) -> String {
 }
 
 fn part_row(number: usize, part: &Part) -> Row {
-    let words = format!(
-        "{} of {}, {}, {}, rate now {} of {}",
-        Count(part.keys.round() as u64),
-        counted(part.plan.keys(), "key"),
-        Size(part.plan.bytes()),
-        counted(part.plan.probes().into(), "probe"),
-        Rate(part.fpp),
-        Rate(part.plan.fpp())
-    );
+    let plan = &part.plan;
+    let (keys, planned) = (Count(part.keys.round() as u64), counted(plan.keys(), "key"));
+    let (size, probes) = (Size(plan.bytes()), counted(plan.probes().into(), "probe"));
+    let (now, rate) = (Rate(part.fpp), Rate(plan.fpp()));
+    let words = format!("{keys} of {planned}, {size}, {probes}, rate now {now} of {rate}");
     row(part_name(number, part), words)
 }
 

@@ -70,26 +70,23 @@ impl Content {
         match text {
             "" => None,
             text if text.contains(odd) => None,
-            text if !text.contains('\n') && text.trim_end().contains('\r') => {
-                Some(Self::CarriageReturns)
-            }
-            _ => Some(Self::Text),
+            text if text.contains('\n') || !text.trim_end().contains('\r') => Some(Self::Text),
+            _ => Some(Self::CarriageReturns),
         }
     }
 
     /// Says what was found in place of a filter, and what to do.
     fn in_place_of_a_filter(self) -> String {
-        match self {
+        let what = match self {
             Self::Text | Self::CarriageReturns => {
-                "it is text; make a filter of its lines with umbel build".to_owned()
+                "text; make a filter of its lines with umbel build"
             }
-            Self::Utf16 => "it is text in UTF-16".to_owned(),
-            Self::Parquet => "it is a Parquet file, whose filters umbel parquet reads".to_owned(),
-            Self::Zip => "it is a zip archive; unpack it first".to_owned(),
-            Self::Compressed(format) => {
-                format!("it is compressed with {format}; decompress it first")
-            }
-        }
+            Self::Utf16 => "text in UTF-16",
+            Self::Parquet => "a Parquet file, whose filters umbel parquet reads",
+            Self::Zip => "a zip archive; unpack it first",
+            Self::Compressed(format) => &format!("compressed with {format}; decompress it first"),
+        };
+        format!("it is {what}")
     }
 }
 
@@ -122,10 +119,7 @@ pub fn other(refused: impl Display, content: Content) -> String {
 /// The message about a file that is not umbel's, as `refused` says, and may have one of these formats.
 pub fn perhaps(refused: impl Display, formats: &[Format]) -> String {
     let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
-    format!(
-        "{refused:#}, or give the format if another system wrote it; the content fits {}",
-        names.join(", ")
-    )
+    format!("{}; the content fits {}", unknown(refused), names.join(", "))
 }
 
 #[cfg(test)]

@@ -165,9 +165,9 @@ impl Answer {
 
     /// Returns what the answer is, and why.
     pub fn verdict(&self) -> String {
-        match (self.found, self.inserted) {
+        let words = match (self.found, self.inserted) {
             (true, true) => {
-                "may be in: all its bits are set. It was inserted, and is never missed.".to_owned()
+                "may be in: all its bits are set. It was inserted, and is never missed."
             }
             (true, false) => {
                 let mut names: Vec<String> = Vec::new();
@@ -176,7 +176,7 @@ impl Answer {
                         names.push(name);
                     }
                 }
-                format!(
+                &format!(
                     "may be in, which is wrong: it was never inserted, but {} set all its bits. \
                      This is a false positive, the only error there is.",
                     joined(&names)
@@ -184,9 +184,9 @@ impl Answer {
             }
             (false, _) => {
                 "certainly not in: had it been inserted, none of its bits would be clear."
-                    .to_owned()
             }
-        }
+        };
+        words.to_owned()
     }
 }
 

@@ -40,10 +40,8 @@ impl Hits {
     /// ```
     pub fn members(&self) -> Estimate {
         let Self { candidates, hits, fpp } = *self;
-        let value = match fpp < 1.0 {
-            true => ((hits as f64 - candidates as f64 * fpp) / (1.0 - fpp)).max(0.0),
-            false => 0.0,
-        };
+        let found = (hits as f64 - candidates as f64 * fpp) / (1.0 - fpp);
+        let value = if fpp < 1.0 { found.max(0.0) } else { 0.0 };
         let false_hits = |members: u64| binomial_bounds(candidates - members, fpp, 0.05);
         // With one more member, one hit less is due to chance, and the bounds decrease by at most one.
         let low = first(hits, |members| hits - members <= false_hits(members).1);
@@ -129,8 +127,8 @@ mod tests {
             for seed in 0..60u64 {
                 let members = 50 * (seed % 5);
                 let plan = Plan::for_keys(Kind::Blocked, 2_000, fpp).unwrap();
-                let mut filter =
-                    Blocked::with_plan(&plan, umbel::KeyHasher::with_seed(seed)).unwrap();
+                let hasher = umbel::KeyHasher::with_seed(seed);
+                let mut filter = Blocked::with_plan(&plan, hasher).unwrap();
                 filter.extend(0..2_000u64);
                 let candidates = (2_000 - members)..(5_000 - members);
                 let hits = candidates.filter(|&key| filter.contains(key)).count() as u64;

@@ -12,7 +12,7 @@
 //! makes the same filter, and SHA-256 in a delta, whose result depends on a base that may be unsigned.
 
 use std::hash::Hasher;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_64;
@@ -182,13 +182,10 @@ pub(crate) fn write<R: Read>(
     mut mask: impl FnMut(&mut [u8]) -> Result<(), ShareError>,
 ) -> Result<u64, ShareError> {
     let header = source.header.bytes();
-    let mut start = form.magic.to_vec();
-    start.extend_from_slice(&VERSION.to_le_bytes());
-    start.extend_from_slice(&[0; 2]);
-    start.extend_from_slice(&(header.len() as u32).to_le_bytes());
-    start.extend_from_slice(&source.tail_length().to_le_bytes());
-    start.extend_from_slice(fields);
-    start.extend_from_slice(header);
+    let version = VERSION.to_le_bytes();
+    let lengths = ((header.len() as u32).to_le_bytes(), source.tail_length().to_le_bytes());
+    let parts = [&form.magic[..], &version, &[0; 2], &lengths.0, &lengths.1, fields, header];
+    let mut start = parts.concat();
     let sum = XxHash3_64::oneshot(&start);
     start.extend_from_slice(&sum.to_le_bytes());
     out.write_all(&start)?;
@@ -217,6 +214,31 @@ pub(crate) fn write<R: Read>(
     end.extend_from_slice(&sum.to_le_bytes());
     out.write_all(&end)?;
     Ok(written + end.len() as u64)
+}
+
+/// The piece of a file that is read next, and how much of it was read.
+#[derive(Default)]
+pub(crate) struct Pieces {
+    piece: Vec<u8>,
+    at: usize,
+}
+
+impl Pieces {
+    /// Reads on; `next` replaces a piece that was read to its end.
+    pub(crate) fn read(
+        &mut self,
+        out: &mut [u8],
+        next: impl FnOnce(&mut Vec<u8>) -> Result<(), ShareError>,
+    ) -> io::Result<usize> {
+        if self.at == self.piece.len() {
+            self.at = 0;
+            next(&mut self.piece)?;
+        }
+        let count = out.len().min(self.piece.len() - self.at);
+        out[..count].copy_from_slice(&self.piece[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
 }
 
 /// Reads a filter's file out of its envelope.

@@ -34,7 +34,7 @@ use umbel::Kind;
 use umbel::internals::format::{Header, Reader};
 
 use crate::ShareError;
-use crate::body::{self, Body, Form, Id, Source};
+use crate::body::{self, Body, Form, Id, Pieces, Source};
 
 /// The first bytes of every delta.
 pub const MAGIC: [u8; 8] = *b"\x89UMDLT\r\n";
@@ -69,9 +69,8 @@ impl<O: Read + Seek, N: Read + Seek> Encoder<O, N> {
     pub fn write(mut self, mut out: impl Write) -> Result<u64, ShareError> {
         let (base, result) = (self.old.id()?, self.new.id()?);
         let fields = [base.header, base.table, result.table].map(u64::to_le_bytes).concat();
-        let mut old = Mask::new(self.old);
-        let written =
-            body::write(&mut self.new, FORM, &fields, &mut out, |piece| old.apply(piece))?;
+        let (mut old, mut new) = (Mask::new(self.old), self.new);
+        let written = body::write(&mut new, FORM, &fields, &mut out, |piece| old.apply(piece))?;
         old.finish()?;
         Ok(written)
     }
@@ -84,8 +83,7 @@ impl<O: Read + Seek, N: Read + Seek> Encoder<O, N> {
 pub struct Decoder<O, D> {
     old: Option<Mask<O>>,
     body: Body<D>,
-    piece: Vec<u8>,
-    at: usize,
+    pieces: Pieces,
 }
 
 impl<O: Read + Seek, D: Read> Decoder<O, D> {
@@ -104,15 +102,12 @@ impl<O: Read + Seek, D: Read> Decoder<O, D> {
             return Err(ShareError::AlreadyPatched);
         }
         if found != base {
-            return Err(ShareError::OtherBase {
-                expected: base.header,
-                expected_table: base.table,
-                found: found.header,
-                found_table: found.table,
-            });
+            let Id { header: expected, table: expected_table } = base;
+            let Id { header: found, table: found_table } = found;
+            return Err(ShareError::OtherBase { expected, expected_table, found, found_table });
         }
         check_alike(old.header(), body.header())?;
-        Ok(Self { old: Some(Mask::new(old)), body, piece: Vec::new(), at: 0 })
+        Ok(Self { old: Some(Mask::new(old)), body, pieces: Pieces::default() })
     }
 
     /// Returns the length of the new file in bytes, its signature included.
@@ -124,31 +119,23 @@ impl<O: Read + Seek, D: Read> Decoder<O, D> {
     pub fn header(&self) -> &Header {
         self.body.header()
     }
-
-    fn next(&mut self) -> Result<(), ShareError> {
-        let Some(old) = &mut self.old else { return Ok(()) };
-        self.body.next(&mut self.piece, |piece| old.apply(piece))?;
-        if self.piece.is_empty()
-            && let Some(old) = self.old.take()
-        {
-            old.finish()?;
-        }
-        Ok(())
-    }
 }
 
 impl<O: Read + Seek, D: Read> Read for Decoder<O, D> {
     /// Errors have the kind `InvalidData` and a [`ShareError`] inside; [`ShareError::OtherResult`] if the digest of the
     /// result differs.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.piece.len() {
-            self.at = 0;
-            self.next()?;
-        }
-        let count = out.len().min(self.piece.len() - self.at);
-        out[..count].copy_from_slice(&self.piece[self.at..self.at + count]);
-        self.at += count;
-        Ok(count)
+        let Self { old, body, pieces } = self;
+        pieces.read(out, |piece| {
+            let Some(base) = old else { return Ok(()) };
+            body.next(piece, |piece| base.apply(piece))?;
+            if piece.is_empty()
+                && let Some(base) = old.take()
+            {
+                base.finish()?;
+            }
+            Ok(())
+        })
     }
 }
 
@@ -163,20 +150,12 @@ fn ids<D: Read>(body: &Body<D>) -> (Id, Id) {
 
 /// Checks that a delta between two filters makes sense.
 fn check_alike(old: &Header, new: &Header) -> Result<(), ShareError> {
-    let unlike = |field| Err(ShareError::Unlike { field });
+    let alike = |field, alike: bool| if alike { Ok(()) } else { Err(ShareError::Unlike { field }) };
     let kind = old.kind()?;
-    if kind != new.kind()? {
-        return unlike("kind");
-    }
-    if old.scheme()? != new.scheme()? {
-        return unlike("hash scheme");
-    }
+    alike("kind", kind == new.kind()?)?;
+    alike("hash scheme", old.scheme()? == new.scheme()?)?;
     let (old, new) = (old.payload_length(), new.payload_length());
-    let grown = kind == Kind::Scalable && old < new;
-    if old != new && !grown {
-        return unlike("size");
-    }
-    Ok(())
+    alike("size", old == new || (kind == Kind::Scalable && old < new))
 }
 
 /// Compiled (and optimized) here, not in the crates that read files.

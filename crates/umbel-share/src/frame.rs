@@ -99,10 +99,8 @@ fn encode(bytes: &[u8], out: &mut Vec<u8>) -> u8 {
     match (form, by_set_bits) {
         (GAPS, _) => gaps::encode(bytes, ones, out),
         (BY_SET_BITS, Some(frequencies)) => {
-            for bits in 1..=8u32 {
-                let frequency = frequencies[(1usize << bits) - 1] as u16;
-                out.extend_from_slice(&frequency.to_le_bytes());
-            }
+            let of_bits = |bits: u32| frequencies[(1usize << bits) - 1] as u16;
+            out.extend((1..=8).flat_map(|bits| of_bits(bits).to_le_bytes()));
             rans::encode(bytes, &frequencies, out);
         }
         (BY_BYTE, _) => {
@@ -279,8 +277,8 @@ mod tests {
 
     #[test]
     fn every_fill_is_coded_near_its_entropy() {
-        for (seed, chance) in (1..).zip([1e-6, 1e-5, 1e-4, 1e-3, 0.0036, 0.0108, 0.05, 0.133, 0.3])
-        {
+        let chances = [1e-6, 1e-5, 1e-4, 1e-3, 0.0036, 0.0108, 0.05, 0.133, 0.3];
+        for (seed, chance) in (1..).zip(chances) {
             let bytes = random(FRAME, chance, seed);
             let ones: u32 = bytes.iter().map(|byte| byte.count_ones()).sum();
             let fill = f64::from(ones) / (8 * FRAME) as f64;
@@ -298,10 +296,8 @@ mod tests {
     #[test]
     fn counters_are_coded_by_byte() {
         // Counters of 4 bits: 00 most of the time, and hardly ever with both bits in patterns of chance.
-        let counters: Vec<u8> = random(FRAME, 0.1, 3)
-            .iter()
-            .map(|byte| [0x00, 0x11, 0x30, 0x03][usize::from(byte & 3)])
-            .collect();
+        let counter = |byte: &u8| [0x00, 0x11, 0x30, 0x03][usize::from(byte & 3)];
+        let counters: Vec<u8> = random(FRAME, 0.1, 3).iter().map(counter).collect();
         let (form, length) = round_trip(&counters);
         assert!(form == BY_BYTE && length < FRAME / 6, "{form} {length}");
     }

@@ -43,11 +43,11 @@ pub(crate) fn encode(bytes: &[u8], frequencies: &Frequencies, out: &mut Vec<u8>)
 
 /// Fills `out` from a code.
 pub(crate) fn decode(
-    coded: &[u8],
+    code: &[u8],
     frequencies: &Frequencies,
     out: &mut [u8],
 ) -> Result<(), Corrupt> {
-    let (state, words) = coded.split_first_chunk::<8>().ok_or(Corrupt)?;
+    let (state, words) = code.split_first_chunk::<8>().ok_or(Corrupt)?;
     let mut state = u64::from_le_bytes(*state);
     let (words, rest) = words.as_chunks::<4>();
     if !(LEAST..LEAST << 32).contains(&state) || !rest.is_empty() {

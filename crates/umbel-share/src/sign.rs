@@ -134,11 +134,12 @@ impl FromStr for PublicKey {
     type Err = ShareError;
 
     fn from_str(text: &str) -> Result<Self, ShareError> {
-        let key =
-            read_text(text, PUBLIC_TAG).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
+        let bytes = read_text(text, PUBLIC_TAG);
+        let key = bytes.and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
         // A weak key accepts signatures made without its secret key.
-        let key = key.filter(|key| !key.is_weak());
-        key.map(Self).ok_or(ShareError::Key { expected: "public", tag: PUBLIC_TAG })
+        key.filter(|key| !key.is_weak())
+            .map(Self)
+            .ok_or(ShareError::Key { expected: "public", tag: PUBLIC_TAG })
     }
 }
 
@@ -230,14 +231,10 @@ impl<W: Write> Write for Signer<W> {
 
 /// The covered part of the block.
 fn start_of(length: u64, key: &PublicKey, label: &Label) -> Vec<u8> {
-    let mut block = MAGIC.to_vec();
-    block.extend_from_slice(&VERSION.to_le_bytes());
-    block.extend_from_slice(&ALGORITHM.to_le_bytes());
-    block.extend_from_slice(&[0; 4]);
-    block.extend_from_slice(&length.to_le_bytes());
-    block.extend_from_slice(&key.to_bytes());
-    block.extend_from_slice(&label.serial.to_le_bytes());
-    block.extend_from_slice(label.list.as_bytes());
+    let halves = [VERSION, ALGORITHM, 0, 0].map(u16::to_le_bytes);
+    let [length, serial] = [length, label.serial].map(u64::to_le_bytes);
+    let (key, list) = (key.to_bytes(), label.list.as_bytes());
+    let mut block = [&MAGIC[..], halves.as_flattened(), &length, &key, &serial, list].concat();
     block.resize(COVERED, 0);
     block
 }
@@ -268,14 +265,14 @@ impl Signature {
     /// [`ShareError::SignatureDamaged`]; [`ShareError::Version`]; [`ShareError::Io`].
     pub fn find(mut file: impl Read + Seek) -> Result<Option<Self>, ShareError> {
         let length = file.seek(SeekFrom::End(0))?;
+        // Zeros are no signature.
         let mut block = [0; BLOCK];
-        let there = length >= BLOCK as u64;
-        if there {
+        if length >= BLOCK as u64 {
             file.seek(SeekFrom::End(-(BLOCK as i64)))?;
             file.read_exact(&mut block)?;
         }
         file.rewind()?;
-        if there { Self::parse(block, length) } else { Ok(None) }
+        Self::parse(block, length)
     }
 
     pub(crate) fn parse(block: [u8; BLOCK], length: u64) -> Result<Option<Self>, ShareError> {
@@ -323,10 +320,8 @@ impl Signature {
     /// [`ShareError::OtherSigner`], [`ShareError::Forged`], [`ShareError::Io`].
     pub fn check(&self, file: impl Read, trusted: &PublicKey) -> Result<(), ShareError> {
         if self.signer != trusted.to_bytes() {
-            return Err(ShareError::OtherSigner {
-                found: self.signer(),
-                expected: trusted.to_string(),
-            });
+            let (found, expected) = (self.signer(), trusted.to_string());
+            return Err(ShareError::OtherSigner { found, expected });
         }
         let mut hash = Sha512::new();
         let read = io::copy(&mut file.take(self.length), &mut Hashing(&mut hash))?;

@@ -55,16 +55,14 @@ pub fn check(mut file: impl Read + Seek, length: u64) -> Result<(), ShareError> 
     file.by_ref().take(8).read_to_end(&mut magic)?;
     file.rewind()?;
     let file = file.take(length);
-    if magic == pack::MAGIC {
-        Body::new(file, pack::FORM, u64::MAX)?.check()
-    } else if magic == delta::MAGIC {
-        Body::new(file, delta::FORM, u64::MAX)?.check()
-    } else {
-        let source = Source::new(file, length)?;
-        let declared = source.header().file_length()?;
-        if declared != length {
-            return Err(FileError::Length(declared, length).into());
-        }
-        source.check()
+    let form = [pack::FORM, delta::FORM].into_iter().find(|form| magic == form.magic);
+    if let Some(form) = form {
+        return Body::new(file, form, u64::MAX)?.check();
     }
+    let source = Source::new(file, length)?;
+    let declared = source.header().file_length()?;
+    if declared != length {
+        return Err(FileError::Length(declared, length).into());
+    }
+    source.check()
 }

@@ -75,37 +75,9 @@ enum Change {
     Gone,
 }
 
-const OPTIONS: [&str; 29] = [
-    "EXPANSION",
-    "NONSCALING",
-    "CAPACITY",
-    "ERROR",
-    "NOCREATE",
-    "ITEMS",
-    "BUCKETSIZE",
-    "MAXITERATIONS",
-    "KIND",
-    "SPAN",
-    "SECRET",
-    "NONE",
-    "blocked",
-    "classic",
-    "sliced",
-    "counting",
-    "counting:16",
-    "scalable",
-    "window",
-    "stable",
-    "coded",
-    "attributes",
-    "SIZE",
-    "FILTERS",
-    "EXPANSION",
-    "scalable:1",
-    "ADD",
-    "DEL",
-    "LOST",
-];
+const OPTIONS: &str = "EXPANSION NONSCALING CAPACITY ERROR NOCREATE ITEMS BUCKETSIZE MAXITERATIONS \
+    KIND SPAN SECRET NONE blocked classic sliced counting counting:16 scalable window stable coded \
+    attributes SIZE FILTERS EXPANSION scalable:1 ADD DEL LOST";
 
 thread_local! {
     static SERVER: OnceCell<Server> = const { OnceCell::new() };
@@ -184,7 +156,7 @@ fn take(server: &Server, step: &Step<'_>) {
 fn bytes(word: &Word<'_>) -> Vec<u8> {
     match word {
         Word::Any(bytes) => bytes.to_vec(),
-        Word::Option(word) => OPTIONS[usize::from(*word) % OPTIONS.len()].into(),
+        Word::Option(word) => OPTIONS.split(' ').cycle().nth((*word).into()).expect("words").into(),
         Word::Number(number) => number.to_string().into(),
         Word::Small(number) => number.to_string().into(),
         Word::Rate(of) => (1.0 / f64::from(*of)).to_string().into(),

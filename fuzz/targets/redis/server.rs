@@ -182,8 +182,7 @@ impl Server {
     }
 
     pub fn clear(&self) {
-        let keys = with(|state| std::mem::take(&mut state.keys));
-        drop(keys);
+        drop(with(|state| std::mem::take(&mut state.keys)));
     }
 
     pub fn advance(&self, milliseconds: u32) {
@@ -226,8 +225,7 @@ impl Server {
     }
 
     pub fn put(&self, key: &[u8], value: Value) {
-        let old = with(|state| state.keys.insert(key.to_vec(), value));
-        drop(old);
+        drop(with(|state| state.keys.insert(key.to_vec(), value)));
     }
 }
 
@@ -258,7 +256,7 @@ fn function(name: &str) -> *const c_void {
         "TryAlloc" => malloc,
         "Free" => free,
         "CreateCommand" => create_command,
-        "GetCommand" => get_command,
+        "GetCommand" => some_pointer,
         "SetCommandInfo" => nothing,
         "SetModuleAttribs" => nothing,
         "IsModuleNameBusy" => nothing,
@@ -318,7 +316,7 @@ fn function(name: &str) -> *const c_void {
         "ThreadSafeContextUnlock" => nothing,
         "AvoidReplicaTraffic" => nothing,
         "GetRandomBytes" => nothing,
-        "GetServerInfo" => server_info,
+        "GetServerInfo" => some_pointer,
         "FreeServerInfo" => nothing,
         "ServerInfoGetFieldUnsigned" => info_number,
         "ServerInfoGetFieldC" => info_text,
@@ -332,6 +330,11 @@ extern "C" fn nothing() -> c_int {
 
 extern "C" fn no_pointer() -> *mut c_void {
     null_mut()
+}
+
+/// For what is only passed on.
+extern "C" fn some_pointer() -> *mut c_void {
+    std::ptr::dangling_mut()
 }
 
 extern "C" fn register_text(
@@ -359,10 +362,6 @@ unsafe extern "C" fn create_command(
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
     with(|state| state.commands.push((name, command)));
     0
-}
-
-extern "C" fn get_command() -> *mut c_void {
-    std::ptr::dangling_mut()
 }
 
 unsafe extern "C" fn create_type(
@@ -434,8 +433,7 @@ unsafe extern "C" fn close_key(key: *mut Handle) {
 unsafe extern "C" fn delete_key(key: *mut Handle) -> c_int {
     // SAFETY: an open key.
     let name = unsafe { &(*key).0 };
-    let value = with(|state| state.keys.remove(name));
-    drop(value);
+    drop(with(|state| state.keys.remove(name)));
     0
 }
 
@@ -466,8 +464,7 @@ unsafe extern "C" fn value(key: *mut Handle) -> *mut c_void {
 unsafe extern "C" fn set_value(key: *mut Handle, of: *const Type, raw: *mut c_void) -> c_int {
     // SAFETY: as above; a type made above, which lives on.
     let (name, of) = unsafe { ((*key).0.clone(), &*of) };
-    let old = with(|state| state.keys.insert(name, Value { of, raw }));
-    drop(old);
+    drop(with(|state| state.keys.insert(name, Value { of, raw })));
     0
 }
 
@@ -483,27 +480,20 @@ unsafe extern "C" fn string(of: *const Str, length: *mut usize) -> *const u8 {
 unsafe extern "C" fn to_integer(of: *const Str, number: *mut c_longlong) -> c_int {
     // SAFETY: as above.
     let text = std::str::from_utf8(unsafe { &*of }).unwrap_or_default();
-    match text.parse::<i64>() {
-        Ok(parsed) if parsed.to_string() == text => {
-            // SAFETY: a place for it.
-            unsafe { *number = parsed };
-            0
-        }
-        _ => 1,
-    }
+    let parsed = text.parse::<i64>().ok().filter(|parsed| parsed.to_string() == text);
+    let Some(parsed) = parsed else { return 1 };
+    // SAFETY: a place for it.
+    unsafe { *number = parsed };
+    0
 }
 
 unsafe extern "C" fn to_double(of: *const Str, number: *mut c_double) -> c_int {
     // SAFETY: as above.
     let text = std::str::from_utf8(unsafe { &*of }).unwrap_or_default();
-    match text.parse::<f64>() {
-        Ok(parsed) => {
-            // SAFETY: a place for it.
-            unsafe { *number = parsed };
-            0
-        }
-        Err(_) => 1,
-    }
+    let Ok(parsed) = text.parse::<f64>() else { return 1 };
+    // SAFETY: a place for it.
+    unsafe { *number = parsed };
+    0
 }
 
 unsafe extern "C" fn create_string(_: *mut Context, text: *const u8, length: usize) -> *mut Str {
@@ -601,10 +591,6 @@ unsafe extern "C" fn is_error(snapshot: *mut Snapshot) -> c_int {
 unsafe extern "C" fn digest(digest: *mut Vec<u8>, bytes: *const u8, length: usize) {
     // SAFETY: a digest in progress; so many bytes.
     unsafe { (*digest).extend_from_slice(std::slice::from_raw_parts(bytes, length)) };
-}
-
-extern "C" fn server_info() -> *mut c_void {
-    std::ptr::dangling_mut()
 }
 
 unsafe extern "C" fn info_number(_: *mut c_void, field: *const c_char, _: *mut c_int) -> u64 {

@@ -97,14 +97,21 @@ fn two_threads(
         let two = Who { threads: 2, ..one };
         ratios(&record.rounds(case, one, op), &record.rounds(case, two, op))
     };
+    let what = format!("gain of two threads over one ÷ the limit's, {what}");
     let found = ratio(&gain(who), &gain(Who::limit(1)));
+    add(goals, what, name(case, op), found, Bound::AtLeast(0.95));
+}
+
+/// Adds a goal, if anything was measured.
+fn add(
+    goals: &mut Vec<Goal>,
+    what: impl Into<String>,
+    case: String,
+    found: Option<Spread>,
+    bound: Bound,
+) {
     if found.is_some() {
-        goals.push(Goal {
-            what: format!("gain of two threads over one ÷ the limit's, {what}"),
-            case: name(case, op),
-            found,
-            bound: Bound::AtLeast(0.95),
-        });
+        goals.push(Goal { what: what.into(), case, found, bound });
     }
 }
 
@@ -112,27 +119,14 @@ fn two_threads(
 fn size(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
     let samples = record.samples_of(case, Who::batch("umbel"), "hit");
     let classic = -case.fpp.ln() / std::f64::consts::LN_2.powi(2);
-    let Some(bits) = Spread::of(samples.iter().map(|sample| sample.bits_per_key / classic)) else {
-        return;
-    };
+    let bits = Spread::of(samples.iter().map(|sample| sample.bits_per_key / classic));
     let Some((_, bound)) = BITS.into_iter().find(|(fpp, _)| *fpp == case.fpp) else { return };
-    let name = name(case, "");
-    goals.push(Goal {
-        what: "bits per key over the classic formula's".to_owned(),
-        case: name.clone(),
-        found: Some(bits),
-        bound: Bound::AtMost(bound),
-    });
+    let what = "bits per key over the classic formula's";
+    add(goals, what, name(case, ""), bits, Bound::AtMost(bound));
     let rates = samples.iter().filter_map(|sample| sample.fpr).map(|fpr| fpr / case.fpp);
-    let found = Spread::of(rates);
-    if found.is_some() {
-        goals.push(Goal {
-            what: "rate counted over the rate asked for".to_owned(),
-            case: name,
-            found,
-            bound: Bound::AtMost(1.0 + noise(case.fpp)),
-        });
-    }
+    let bound = Bound::AtMost(1.0 + noise(case.fpp));
+    let what = "rate counted over the rate asked for";
+    add(goals, what, name(case, ""), Spread::of(rates), bound);
 }
 
 /// Three standard deviations of a rate counted over 4 million trials, over the rate.
@@ -151,10 +145,7 @@ fn push(
     goals: &mut Vec<Goal>,
 ) {
     let rounds = |(case, who, op): Figure<'_>| record.rounds(case, who, op);
-    let found = ratio(&rounds(left), &rounds(right));
-    if found.is_some() {
-        goals.push(Goal { what: what.to_owned(), case: name(left.0, left.2), found, bound });
-    }
+    add(goals, what, name(left.0, left.2), ratio(&rounds(left), &rounds(right)), bound);
 }
 
 pub(crate) fn name(case: Case<'_>, op: &str) -> String {

@@ -11,7 +11,7 @@ use crate::figures::{Case, Spread, Who, count, percent, ratio};
 use crate::goals::{Bound, Goal, name, noise};
 use crate::record::{Record, Sample};
 use crate::rounds::{self, Only, Program, program};
-use crate::table::{goal_table, head};
+use crate::table::{goal_table, head, who_name};
 
 /// The program that knows the kinds of umbel.
 pub(crate) const PROGRAM: &str = "kinds";
@@ -152,10 +152,7 @@ fn case_table(record: &Record, case: Case<'_>, page: &mut String) {
     for who in who(record, case) {
         let ns = |op| record.ns(case, who, op).map_or("–".to_owned(), |ns| ns.to_string());
         let Some(sample) = record.samples_of(case, who, "hit").pop() else { continue };
-        let mut filter = who.peer.to_owned();
-        if !who.variant.is_empty() {
-            let _ = write!(filter, ", {}", who.variant);
-        }
+        let mut filter = who_name(who);
         if sample.found < 1.0 {
             let _ = write!(filter, ", finds {:.2} % of its members", 100.0 * sample.found);
         }
@@ -231,13 +228,10 @@ fn goals(record: &Record) -> Vec<Goal> {
             let (window, plain) = (Who::batch("umbel window"), Who::batch("umbel blocked"));
             push("window ÷ plain of the same keys and rate, batch", op, window, plain, 2.0);
         }
-        let (bits, peer, ours) = if case.fpp == 0.01 {
-            (8, "xorf BinaryFuse8", "umbel bloomier:8")
-        } else {
-            (16, "xorf BinaryFuse16", "umbel bloomier:16")
-        };
-        let (peer, batch) = (Who::one(peer), Who::batch(ours));
-        let one = Who { variant: TYPED, ..Who::one(ours) };
+        let bits = if case.fpp == 0.01 { 8 } else { 16 };
+        let (peer, ours) = (format!("xorf BinaryFuse{bits}"), format!("umbel bloomier:{bits}"));
+        let (peer, batch) = (Who::one(&peer), Who::batch(&ours));
+        let one = Who { variant: TYPED, ..Who::one(&ours) };
         let what = |what: &str| format!("bloomier of {bits} bits {what}");
         push(&what("÷ xorf, build"), "insert", batch, peer, 1.2);
         for op in ["hit", "miss"] {

@@ -8,7 +8,6 @@ use crate::record::About;
 /// What a record says about where it was made.
 pub(crate) fn about(command: String, kinds: bool, rounds: u64) -> About {
     let cpuinfo = read("/proc/cpuinfo");
-    let caches = caches();
     About {
         date: date(),
         commit: commit(),
@@ -17,11 +16,7 @@ pub(crate) fn about(command: String, kinds: bool, rounds: u64) -> About {
         rounds,
         cpu: field(&cpuinfo, "model name"),
         cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
-        caches: caches
-            .iter()
-            .map(|(name, bytes)| format!("{name} {} KiB", bytes / 1024))
-            .collect::<Vec<_>>()
-            .join(", "),
+        caches: caches().join(", "),
         memory: field(&read("/proc/meminfo"), "MemTotal"),
         huge_pages: read("/sys/kernel/mm/transparent_hugepage/enabled").trim().to_owned(),
         kernel: output("uname", &["-sr"]),
@@ -29,8 +24,8 @@ pub(crate) fn about(command: String, kinds: bool, rounds: u64) -> About {
     }
 }
 
-/// Data caches of the first processor: name and bytes.
-fn caches() -> Vec<(String, u64)> {
+/// Data caches of the first processor: name and size.
+fn caches() -> Vec<String> {
     (0..8)
         .filter_map(|i| {
             let of = |name: &str| {
@@ -39,7 +34,7 @@ fn caches() -> Vec<(String, u64)> {
             };
             let size = of("size")?;
             let kib: u64 = size.strip_suffix('K')?.parse().ok()?;
-            (of("type")? != "Instruction").then_some((format!("L{}", of("level")?), kib * 1024))
+            (of("type")? != "Instruction").then_some(format!("L{} {kib} KiB", of("level")?))
         })
         .collect()
 }
@@ -71,10 +66,8 @@ impl Ticks {
         let all = numbers(read("/proc/stat").lines().next().unwrap_or_default());
         let stat = read("/proc/self/stat");
         // After the name, which may hold spaces: user and system time are fields 14 to 17.
-        let own: Vec<&str> =
-            stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let own =
-            own.get(11..15).unwrap_or_default().iter().filter_map(|word| word.parse::<u64>().ok());
+        let own = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let own = own.skip(11).take(4).filter_map(|word| word.parse::<u64>().ok());
         Self {
             total: all.iter().take(8).sum(),
             idle: all.get(3..5).unwrap_or_default().iter().sum(),

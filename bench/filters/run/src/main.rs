@@ -79,12 +79,10 @@ fn run(arguments: &Arguments) -> Result<bool> {
     } else {
         rounds::cases(quick, *full, only)?
     };
-    let usual = if quick {
-        1
-    } else if kinds {
-        3
-    } else {
-        5
+    let usual = match (quick, kinds) {
+        (true, _) => 1,
+        (false, true) => 3,
+        (false, false) => 5,
     };
     let rounds = arguments.rounds.unwrap_or(usual);
     fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;

@@ -94,10 +94,8 @@ impl<'a> Only<'a> {
             let (what, value) = word.split_once('=').with_context(|| {
                 format!("--only takes n=…, fpp=…, keys=…, peer=…, not {word:?}")
             })?;
-            ensure!(
-                ["n", "fpp", "keys", "peer"].contains(&what),
-                "--only: {what:?} is none of n, fpp, keys, peer"
-            );
+            let is_known = ["n", "fpp", "keys", "peer"].contains(&what);
+            ensure!(is_known, "--only: {what:?} is none of n, fpp, keys, peer");
             Ok((what, value))
         });
         Ok(Self(words.collect::<Result<_>>()?))
@@ -127,15 +125,13 @@ pub(crate) fn cases(quick: bool, full: bool, only: &[String]) -> Result<Vec<Case
     for n in sizes {
         for keys in FORMS {
             for fpp in RATES {
-                let programs: Vec<Program> = PROGRAMS
-                    .iter()
-                    .copied()
-                    .filter(|program| program.keys.contains(&keys) && program.rates.contains(&fpp))
-                    .filter(|program| {
-                        n <= 100_000_000 || ["limit", "umbel"].contains(&program.folder)
-                    })
-                    .filter(|program| only.among("peer", |name| name == program.folder))
-                    .collect();
+                let runs = |program: &&Program| {
+                    program.keys.contains(&keys)
+                        && program.rates.contains(&fpp)
+                        && (n <= 100_000_000 || ["limit", "umbel"].contains(&program.folder))
+                        && only.among("peer", |name| name == program.folder)
+                };
+                let programs: Vec<_> = PROGRAMS.iter().filter(runs).copied().collect();
                 let wanted = only.equals("n", n as f64)
                     && only.equals("fpp", fpp)
                     && only.among("keys", |form| form == keys)

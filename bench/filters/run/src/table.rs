@@ -191,7 +191,7 @@ fn case_name(case: Case<'_>) -> String {
     format!("{} {form}, fpp {}", count(case.n), percent(case.fpp))
 }
 
-fn who_name(who: Who<'_>) -> String {
+pub(crate) fn who_name(who: Who<'_>) -> String {
     if who.variant.is_empty() {
         who.peer.to_owned()
     } else {

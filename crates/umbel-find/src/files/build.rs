@@ -92,10 +92,11 @@ pub(crate) fn update_of(target: &Path, file: File, resources: &Resources) -> Res
         |root: &PathBuf| State::at(&base.shown(root)).is_err_and(|error| folders::is_gone(&error));
     let (dropped, roots): (Vec<_>, Vec<_>) = index.roots.iter().cloned().partition(is_gone);
     if let ([first, ..], []) = (&dropped[..], &roots[..]) {
+        let first = base.shown(first);
         bail!(
             "{}: {} is gone, and with it all that the index is of; make it again with umbel index",
             target.display(),
-            base.shown(first).display()
+            first.display()
         );
     }
     let draft = Draft { roots, old: Some(index), file: Some(id) };
@@ -136,9 +137,8 @@ fn check(form: &Form) -> Result<()> {
         );
     }
     if form.missing == Missing::Keep {
-        bail!(
-            "--missing keep: a record without the field has no key to find; leave it out with --missing skip"
-        );
+        let why = "a record without the field has no key to find; leave it out with --missing skip";
+        bail!("--missing keep: {why}");
     }
     if umbel_sets::rewrites(None, form) {
         bail!("--bad skip: rows that cannot be read have no place in an index; omit it");
@@ -162,13 +162,9 @@ impl Draft {
 
     /// Bytes that the old index has for a decoder.
     fn resume_length(&self, start: Start) -> u64 {
-        match (start, &self.old) {
-            // Unreadable bytes are refused where they are copied.
-            (Start::Old { place }, Some(old)) => {
-                old.resume(place).map_or(0, |bytes| bytes.len() as u64)
-            }
-            _ => 0,
-        }
+        let (Start::Old { place }, Some(old)) = (start, &self.old) else { return 0 };
+        // Unreadable bytes are refused where they are copied.
+        old.resume(place).map_or(0, |bytes| bytes.len() as u64)
     }
 }
 
@@ -220,9 +216,8 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
     let (mut files, mut blocks) = (Vec::new(), Vec::new());
     let (mut filters, mut starts) = (Vec::new(), Vec::new());
     for file in indexed {
-        let first = u32::try_from(blocks.len()).ok();
-        let first = first
-            .filter(|first| first.checked_add(file.entry.blocks).is_some_and(|end| end < GONE));
+        let fits = |first: &u32| first.checked_add(file.entry.blocks).is_some_and(|end| end < GONE);
+        let first = u32::try_from(blocks.len()).ok().filter(fits);
         let first = first.context("an index has fewer than 2³² blocks; make several")?;
         built.files += 1;
         built.text += file.entry.text;
@@ -248,9 +243,8 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
     }
     if let Some(old) = &draft.old {
         let now: HashSet<_> = files.iter().map(|file| file.path.as_path()).collect();
-        built.gone =
-            old.files.iter().filter(|file| !now.contains(&*base.kept_now(&file.path))).count()
-                as u64;
+        let is_gone = |file: &&Entry| !now.contains(&*base.kept_now(&file.path));
+        built.gone = old.files.iter().filter(is_gone).count() as u64;
         if built.read + built.gone == 0 && built.unreadable.is_empty() && draft.roots == old.roots {
             built.blocks = old.block_count().into();
             built.bytes = fs::metadata(target)?.len();
@@ -258,19 +252,14 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
         }
     }
     built.blocks = blocks.len() as u64;
-    let mut segment = Segment {
-        draft,
-        settings: settings::entries(&options.form),
-        files: &files,
-        blocks,
-        starts,
-        temporary: &temporary,
+    let (settings, temporary) = (settings::entries(&options.form), &temporary);
+    let mut segment = Segment { draft, settings, files: &files, blocks, starts, temporary };
+    let appended = match &draft.old {
+        Some(old) => segment.append(target, old, &filters)?,
+        None => None,
     };
-    built.bytes = match &draft.old {
-        Some(old) => match segment.append(target, old, &filters)? {
-            Some(bytes) => bytes,
-            None => segment.rewrite(target, existing, &filters)?,
-        },
+    built.bytes = match appended {
+        Some(bytes) => bytes,
         None => segment.rewrite(target, existing, &filters)?,
     };
     Ok(built)
@@ -307,11 +296,9 @@ impl Segment<'_> {
             Ok(file) => State::of(file),
             Err(_) => State::at(target),
         };
-        if Some(now.with_context(|| target.display().to_string())?.id) != self.draft.file {
-            bail!(
-                "{}: was made anew by another run meanwhile; it stays as it is",
-                target.display()
-            );
+        let name = target.display();
+        if Some(now.with_context(|| name.to_string())?.id) != self.draft.file {
+            bail!("{name}: was made anew by another run meanwhile; it stays as it is");
         }
         // A forged index may have the highest possible generation.
         let Some(generation) = old.generation.checked_add(1) else { return Ok(None) };
@@ -325,13 +312,11 @@ impl Segment<'_> {
             *columns.entry(group.rows).or_default() += live;
         }
         let least: u64 = columns.values().map(|columns| columns.div_ceil(WIDTH as u64)).sum();
-        if layout.pages * DATA as u64 > needed / 2 * 3 + SLACK
-            || groups.all.len() as u64 > 2 * least + SLACK_GROUPS
-        {
+        let is_long = layout.pages * DATA as u64 > needed / 2 * 3 + SLACK;
+        if is_long || groups.all.len() as u64 > 2 * least + SLACK_GROUPS {
             return Ok(None);
         }
         let Ok(file) = file else { return Ok(None) };
-        let context = || format!("{}: nothing was changed", target.display());
         let end = old.pages.count() * PAGE as u64;
         let append = || -> Result<()> {
             // An unfinished update has left some bytes behind.
@@ -349,12 +334,11 @@ impl Segment<'_> {
         };
         if let Err(error) = append() {
             let _ = file.set_len(end);
-            return Err(error).with_context(context);
+            return Err(error).with_context(|| format!("{name}: nothing was changed"));
         }
         file.sync_data().with_context(|| {
             format!(
-                "{}: was updated, but could not be synced: a crash of the system may bring the old one back",
-                target.display()
+                "{name}: was updated, but could not be synced: a crash of the system may bring the old one back"
             )
         })?;
         Ok(Some(layout.pages * PAGE as u64))
@@ -448,8 +432,8 @@ struct Temporary {
 
 impl Temporary {
     fn new(resources: &Resources) -> Result<Self> {
-        let folder =
-            resources.tmp.folders().next().context("there is a folder for temporary files")?;
+        let folder = resources.tmp.folders().next();
+        let folder = folder.context("there is a folder for temporary files")?;
         let file = tempfile::tempfile_in(folder).with_context(|| folder.display().to_string())?;
         Ok(Self { file, end: AtomicU64::new(0) })
     }
@@ -528,9 +512,8 @@ fn each_file(
         let mut keys = Keys::within(reading.room_of_keys());
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(part) = parts.get(at).filter(|_| !failed.load(Ordering::Relaxed)) else {
-                break;
-            };
+            let part = parts.get(at).filter(|_| !failed.load(Ordering::Relaxed));
+            let Some(part) = part else { return Ok(()) };
             let (reading, unforeseen, keys) = (&reading, &unforeseen, &mut keys);
             let mut one = One { reading, temporary, unforeseen, keys };
             let kept = base.kept_of(part.path).to_owned();
@@ -550,7 +533,6 @@ fn each_file(
             };
             *read[at].lock().expect("no worker panics") = Some(Box::new(indexed));
         }
-        Ok(())
     };
     on_each(threads, work).into_iter().collect::<Result<()>>()?;
     let mut read = read.into_iter().map(|one| one.into_inner().expect("no worker panics"));
@@ -592,15 +574,15 @@ impl Indexed {
 
     /// Joins this part with the next one of the file.
     fn then(mut self, next: Self) -> Self {
-        if self.unreadable.is_some() {
-            return self;
+        match (&self.unreadable, &next.unreadable) {
+            (Some(_), _) => return self,
+            (None, Some(_)) => return next,
+            (None, None) => {}
         }
-        if next.unreadable.is_some() {
-            return next;
-        }
-        self.blocks.extend(next.blocks.into_iter().map(|(block, filter, start)| {
-            (Block { lines: self.lines + block.lines, ..block }, filter, start)
-        }));
+        let lines = self.lines;
+        let after = |block: Block| Block { lines: lines + block.lines, ..block };
+        let blocks = next.blocks.into_iter();
+        self.blocks.extend(blocks.map(|(block, filter, start)| (after(block), filter, start)));
         self.lines += next.lines;
         self.keys += next.keys;
         self.entry.text = next.entry.text;
@@ -644,17 +626,9 @@ impl One<'_> {
         let path = part.path;
         let of_file = Unreadable::at(path);
         let file = File::open(path).with_context(&of_file)?;
-        let stamp = match &part.of {
-            Some(of) => of.1,
-            None => stamp::before_reading(&file).with_context(of_file)?,
-        };
-        let compression = match part.of {
-            Some(_) => None,
-            None => self.reading.recognize(path, &file)?,
-        };
-        let (mut text, header) = match &part.of {
-            Some(_) => {
-                let (start, end) = part.range();
+        let (stamp, compression, mut text, header) = match &part.of {
+            Some(of) => {
+                let ((start, end), stamp) = **of;
                 let before = start.saturating_sub(1);
                 let point = Arc::new(Point { input: before, text: before, resume: None });
                 let mut text = self.reading.open(path, &file, stamp.size, None, point)?;
@@ -663,13 +637,15 @@ impl One<'_> {
                     text.start()?;
                 }
                 text.keep_to(start, end)?;
-                (text, None)
+                (stamp, None, text, None)
             }
             None => {
+                let stamp = stamp::before_reading(&file).with_context(of_file)?;
+                let compression = self.reading.recognize(path, &file)?;
                 let point = Arc::default();
                 let mut text = self.reading.open(path, &file, stamp.size, compression, point)?;
                 let header = text.start()?.map(|header| self.unforeseen.header(header));
-                (text, header.transpose()?)
+                (stamp, compression, text, header.transpose()?)
             }
         };
         let (mut blocks, mut count) = (Vec::new(), 0);
@@ -737,7 +713,23 @@ impl One<'_> {
     }
 }
 
+/// New filters by their rows: the number of a block, and where its filter is in the temporary file.
+type ByRows = BTreeMap<u32, Vec<(u32, u64)>>;
+
+/// The numbers of blocks that have filters of the old index, by their numbers there; and the new filters.
+fn old_and_new(filters: &[Filter]) -> (HashMap<u32, u32>, ByRows) {
+    let (mut now, mut new) = (HashMap::new(), ByRows::new());
+    for (number, filter) in (0u32..).zip(filters) {
+        match *filter {
+            Filter::Old { block } => drop(now.insert(block, number)),
+            Filter::New { offset, rows } => new.entry(rows).or_default().push((number, offset)),
+        }
+    }
+    (now, new)
+}
+
 /// Which filters are put side by side.
+#[derive(Default)]
 struct Groups {
     /// Each group, and the blocks of its columns.
     all: Vec<(Group, Vec<u32>)>,
@@ -758,18 +750,12 @@ fn group(rows: u32, columns: usize) -> Group {
 impl Groups {
     /// New filters form groups; groups of the old index are unchanged, without the blocks that are gone.
     fn appended(old: &Index, filters: &[Filter]) -> Result<Self> {
-        let (mut now, mut new) = (HashMap::new(), BTreeMap::<u32, Vec<(u32, u64)>>::new());
-        for (number, filter) in (0u32..).zip(filters) {
-            match *filter {
-                Filter::Old { block } => drop(now.insert(block, number)),
-                Filter::New { offset, rows } => new.entry(rows).or_default().push((number, offset)),
-            }
-        }
-        let mut groups = Self { all: Vec::new(), from: Vec::new() };
+        let (now, new) = old_and_new(filters);
+        let mut groups = Self::default();
         for (number, group) in old.groups.iter().enumerate() {
             let columns = old.columns(number)?;
-            let blocks: Vec<_> =
-                columns.iter().map(|block| now.get(block).copied().unwrap_or(GONE)).collect();
+            let blocks = columns.iter().map(|block| now.get(block).copied().unwrap_or(GONE));
+            let blocks: Vec<_> = blocks.collect();
             if blocks.iter().any(|&block| block != GONE) {
                 groups.all.push((*group, blocks));
                 groups.from.push(From::Old(*group));
@@ -780,7 +766,7 @@ impl Groups {
     }
 
     /// Adds groups of filters in the temporary file, by their rows.
-    fn add(&mut self, new: BTreeMap<u32, Vec<(u32, u64)>>) {
+    fn add(&mut self, new: ByRows) {
         for (rows, mut same) in new {
             same.sort_unstable();
             for some in same.chunks(WIDTH) {
@@ -795,15 +781,7 @@ impl Groups {
     /// at least as many other filters could form a larger group with it: so each filter moves a few times as an index
     /// grows, and a few groups have the same rows. Other groups are taken apart.
     fn new(old: Option<&Index>, filters: &[Filter], temporary: &Temporary) -> Result<Self> {
-        let (mut now, mut apart) = (HashMap::new(), BTreeMap::<u32, Vec<(u32, u64)>>::new());
-        for (number, filter) in (0u32..).zip(filters) {
-            match *filter {
-                Filter::Old { block } => drop(now.insert(block, number)),
-                Filter::New { offset, rows } => {
-                    apart.entry(rows).or_default().push((number, offset));
-                }
-            }
-        }
+        let (now, mut apart) = old_and_new(filters);
         let mut whole = Vec::new();
         let take_apart = |group: &Group, blocks: &[Option<u32>], to: &mut Vec<_>| {
             let index = old.expect("it has groups");
@@ -823,7 +801,7 @@ impl Groups {
                 take_apart(group, &blocks, apart.entry(group.rows).or_default())?;
             }
         }
-        let mut groups = Self { all: Vec::new(), from: Vec::new() };
+        let mut groups = Self::default();
         whole.sort_by_key(|(group, blocks)| (group.rows, blocks.len()));
         for (group, blocks) in whole {
             match apart.get_mut(&group.rows) {

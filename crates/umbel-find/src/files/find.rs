@@ -88,15 +88,8 @@ pub struct Search {
 /// A file that is searched.
 struct Job<'a> {
     path: PathBuf,
-    /// Its entry in the index, if only the blocks that may have a text are searched.
+    /// Its entry in the index, if only the blocks that may have a text are searched; otherwise all of it is.
     entry: Option<&'a Entry>,
-}
-
-impl Job<'_> {
-    /// A search of all of a file.
-    fn whole(path: PathBuf) -> Self {
-        Self { path, entry: None }
-    }
 }
 
 /// Which blocks may have which texts, by their numbers.
@@ -149,8 +142,8 @@ impl Candidates {
             Some(Some(noted)) => &noted[..],
             None => &[],
         };
-        let mut texts: Vec<_> =
-            noted.iter().chain(&self.everywhere).map(|&text| text as usize).collect();
+        let texts = noted.iter().chain(&self.everywhere);
+        let mut texts: Vec<_> = texts.map(|&text| text as usize).collect();
         texts.sort_unstable();
         texts
     }
@@ -176,19 +169,15 @@ pub fn find(
     let opened = open(path)?;
     let (jobs, candidates, form, left) = match &opened {
         Some((index, form)) => {
-            let name = || path.display().to_string();
+            let name = path.display();
             if !matches!(options.form.records, Records::Lines(_)) {
-                bail!(
-                    "{}: is an index, which knows its records; omit the options that describe them",
-                    name()
-                );
+                let remedy = "omit the options that describe them";
+                bail!("{name}: is an index, which knows its records; {remedy}");
             }
             let words = matches!(form.records, Records::Lines(_));
             if !words && wanted.matching != Matching::default() {
-                bail!(
-                    "{}: is of a field, whose values are compared as a whole; omit -F, -w and -i",
-                    name()
-                );
+                let remedy = "omit -F, -w and -i";
+                bail!("{name}: is of a field, whose values are compared as a whole; {remedy}");
             }
             // A record without a key holds no value.
             let form = Form { missing: Missing::Skip, bad: Bad::Skip, ..form.clone() };
@@ -209,7 +198,7 @@ pub fn find(
             folders::files(path, &mut paths, &mut room, &mut search.unreadable)?;
             search.without_index = true;
             search.files = paths.len() as u64;
-            let jobs: Vec<_> = paths.into_iter().map(Job::whole).collect();
+            let jobs: Vec<_> = paths.into_iter().map(|path| Job { path, entry: None }).collect();
             let left = memory::without(of_jobs(&jobs), 0, &options.resources)?;
             (jobs, Candidates::default(), options.form.clone(), left)
         }
@@ -242,9 +231,8 @@ pub fn find(
     search.stale.extend(run.stale.into_inner().expect("no worker panics"));
     search.unreadable.extend(run.unreadable.into_inner().expect("no worker panics"));
     search.unreadable.sort_unstable();
-    let is_readable = |path: &PathBuf| {
-        search.unreadable.binary_search_by(|(unreadable, _)| unreadable.cmp(path)).is_err()
-    };
+    let place = |path: &PathBuf| search.unreadable.binary_search_by(|(it, _)| it.cmp(path));
+    let is_readable = |path: &PathBuf| place(path).is_err();
     search.stale.retain(is_readable);
     search.new.retain(is_readable);
     Ok(search)
@@ -256,12 +244,10 @@ fn check_texts(wanted: &Wanted, memory: u64) -> Result<()> {
     const EACH: u64 = 600;
     let bytes: u64 = wanted.texts.iter().map(|text| EACH + 4 * text.len() as u64).sum();
     if bytes > memory / 4 {
+        let (count, [needed, quarter]) = (wanted.texts.len(), [bytes, memory / 4].map(Size));
+        let wanted = (4 * bytes).div_ceil(1 << 20);
         bail!(
-            "{} texts need up to {} of memory, and a quarter of the cap is {}; raise --memory to {}MiB, or look for some at a time",
-            wanted.texts.len(),
-            Size(bytes),
-            Size(memory / 4),
-            (4 * bytes).div_ceil(1 << 20)
+            "{count} texts need up to {needed} of memory, and a quarter of the cap is {quarter}; raise --memory to {wanted}MiB, or look for some at a time"
         );
     }
     Ok(())
@@ -326,8 +312,8 @@ fn of_index<'a>(
     }
     files.sort_unstable_by(|left, right| left.as_os_str().cmp(right.as_os_str()));
     files.dedup();
-    let mut entries: HashMap<_, _> =
-        index.files.iter().map(|entry| (base.kept_now(&entry.path), entry)).collect();
+    let entries = index.files.iter().map(|entry| (base.kept_now(&entry.path), entry));
+    let mut entries: HashMap<_, _> = entries.collect();
     search.files = entries.len() as u64;
     search.text = index.files.iter().map(|entry| entry.text).sum();
     let mut jobs = Vec::new();
@@ -338,7 +324,7 @@ fn of_index<'a>(
             if !atomic::is_same_path(&path, of) {
                 search.files += 1;
                 search.new.push(path.clone());
-                jobs.push(Job::whole(path));
+                jobs.push(Job { path, entry: None });
             }
             continue;
         };
@@ -354,7 +340,7 @@ fn of_index<'a>(
             State::Gone => search.gone.push(path),
             State::Stale => {
                 search.stale.push(path.clone());
-                jobs.push(Job::whole(path));
+                jobs.push(Job { path, entry: None });
             }
             State::Same => {
                 let blocks = entry.first..entry.first + entry.blocks;
@@ -524,8 +510,8 @@ impl Run<'_> {
 
     /// Searches one file; false if the run has stopped.
     fn one(&self, job: &Job<'_>, put: &mut Put<'_>) -> Result<bool> {
-        let mut lines =
-            Lines { run: self, path: &job.path, found: 0, out: Vec::new(), folded: Vec::new() };
+        let (path, out, folded) = (&*job.path, Vec::new(), Vec::new());
+        let mut lines = Lines { run: self, path, found: 0, out, folded };
         let next = match self.file(job, &mut lines, put) {
             Err(error) => {
                 let why = Unreadable::reason(&error).ok_or(error)?;
@@ -549,22 +535,16 @@ impl Run<'_> {
         let of_file = Unreadable::at(&job.path);
         let file = File::open(&job.path).with_context(&of_file)?;
         let state = umbel_io::State::of(&file).with_context(&of_file)?;
-        match (job.entry, self.index) {
+        if let (Some(entry), Some((index, of))) = (job.entry, self.index) {
             // It may have changed since all files were checked, which may have been minutes ago.
-            (Some(entry), Some((index, of)))
-                if stamp::is_of(&entry.stamp, &state, || file.try_clone())
-                    .with_context(&of_file)? =>
-            {
+            let same = stamp::is_of(&entry.stamp, &state, || file.try_clone());
+            if same.with_context(&of_file)? {
                 let blocks = index.blocks_of(entry).with_context(|| of.display().to_string())?;
-                self.blocks(entry, &blocks, &file, lines, put)
+                return self.blocks(entry, &blocks, &file, lines, put);
             }
-            _ => {
-                if job.entry.is_some() {
-                    self.stale.lock().expect("no worker panics").push(job.path.clone());
-                }
-                self.whole(&file, lines, put)
-            }
+            self.stale.lock().expect("no worker panics").push(job.path.clone());
         }
+        self.whole(&file, lines, put)
     }
 
     /// Searches the blocks of a file that may have a text.
@@ -586,9 +566,9 @@ impl Run<'_> {
             }
             let texts = self.candidates.texts(number, self.texts.len());
             let end = blocks.get(i + 1).map_or(entry.text, |next| next.start);
-            let open = text
-                .take()
-                .filter(|text| text.offset <= block.start && text.offset >= block.point.1);
+            let before =
+                |text: &text::Text<'_>| (block.point.1..=block.start).contains(&text.offset);
+            let open = text.take().filter(before);
             let mut reader = match open {
                 Some(reader) => reader,
                 None => {
@@ -616,9 +596,9 @@ impl Run<'_> {
     /// Searches all of a file.
     fn whole(&self, file: &File, lines: &mut Lines<'_>, put: &mut Put<'_>) -> Result<Next> {
         let all: Vec<_> = (0..self.texts.len()).collect();
-        let compression = self.reading.recognize(lines.path, file)?;
-        let mut text =
-            self.reading.open(lines.path, file, u64::MAX, compression, Arc::default())?;
+        let path = lines.path;
+        let compression = self.reading.recognize(path, file)?;
+        let mut text = self.reading.open(path, file, u64::MAX, compression, Arc::default())?;
         let header = text.start()?;
         let mut next = Next::Lines;
         while next == Next::Lines
@@ -685,8 +665,7 @@ impl Lines<'_> {
                 if text.offset + (at + start) as u64 == 0 {
                     row = row.strip_prefix("\u{feff}".as_bytes()).unwrap_or(row);
                 }
-                let text = row;
-                let found = Found { file: self.path, line: line + 1, text, keys: &keys };
+                let found = Found { file: self.path, line: line + 1, text: row, keys: &keys };
                 if !run.sink.line(&found, &mut self.out) {
                     return Ok(Next::File);
                 }

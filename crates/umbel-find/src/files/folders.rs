@@ -23,10 +23,8 @@ pub(crate) fn files(
         return Ok(());
     }
     if !meta.is_dir() {
-        bail!(
-            "{}: is neither a file nor a folder; an index is of files that can be read again",
-            name()
-        );
+        let remedy = "an index is of files that can be read again";
+        bail!("{}: is neither a file nor a folder; {remedy}", name());
     }
     let first = found.len();
     inputs::files_of_folder(path, found, room, &mut |path, error| {
@@ -70,10 +68,8 @@ pub(crate) struct Base {
 impl Base {
     /// The folder of an index, which need not exist. A link counts as the index that it leads to.
     pub(crate) fn of_index(index: &Path) -> Result<Self> {
-        let index = match index.is_symlink() {
-            true => atomic::target_of(index),
-            false => index.to_owned(),
-        };
+        let is_link = index.is_symlink();
+        let index = if is_link { atomic::target_of(index) } else { index.to_owned() };
         let named = index.parent().map(Path::to_owned).unwrap_or_default();
         let here = if named.as_os_str().is_empty() { Path::new(".") } else { &named };
         let whole = canonical(here)?;

@@ -33,9 +33,8 @@ pub(crate) fn entries(form: &Form) -> Vec<(String, String)> {
 
 /// From names and values; `None` if they are invalid.
 pub(crate) fn from_entries(entries: &[(String, String)]) -> Option<Form> {
-    let all = |name: &'static str| {
-        entries.iter().filter(move |entry| entry.0 == name).map(|entry| entry.1.as_str())
-    };
+    let named = |name: &'static str| entries.iter().filter(move |entry| entry.0 == name);
+    let all = |name| named(name).map(|entry| entry.1.as_str());
     let one = |name| all(name).next();
     let yes = |name| match one(name) {
         Some("yes") => Some(true),
@@ -46,12 +45,10 @@ pub(crate) fn from_entries(entries: &[(String, String)]) -> Option<Form> {
     let end = one("separator")?.parse().ok()?;
     let records = match one("records")? {
         "lines" if key.is_empty() => Records::Lines(end),
-        "csv" => Records::Csv {
-            delimiter: one("delimiter")?.parse().ok()?,
-            header: yes("header")?,
-            key,
-            raw: false,
-        },
+        "csv" => {
+            let (delimiter, header) = (one("delimiter")?.parse().ok()?, yes("header")?);
+            Records::Csv { delimiter, header, key, raw: false }
+        }
         "tsv" => Records::Tsv { header: yes("header")?, key },
         "fields" => Records::Fields { end, key },
         "jsonl" => Records::JsonLines { key },

@@ -1,7 +1,6 @@
 //! The text of a file in blocks, each of whole records.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -21,14 +20,9 @@ pub(crate) const BLOCK: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 const POINTS: u64 = 4 * BLOCK as u64;
 
 /// The unreadable file that an error is about: work on others continues.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct Unreadable(String);
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 impl Unreadable {
     /// As the context of an error.
@@ -64,14 +58,13 @@ impl Reading {
     /// For as many readers at a time as `threads`. Each uses half of its part of the cap for a decoder, an eighth for a
     /// record, and the rest for a lower-case copy and the keys; or, in a search, for the texts.
     pub(crate) fn new(form: &Form, memory: u64, threads: usize) -> Result<Self> {
+        use Records::{Fields, JsonLines, Lines};
+        let records = &form.records;
         Ok(Self {
             rows: rows(form)?,
-            separator: form.records.end(),
-            lines: matches!(form.records, Records::Lines(_)),
-            ends_with_lines: matches!(
-                form.records,
-                Records::Lines(_) | Records::JsonLines { .. } | Records::Fields { .. }
-            ),
+            separator: records.end(),
+            lines: matches!(records, Lines(_)),
+            ends_with_lines: matches!(records, Lines(_) | JsonLines { .. } | Fields { .. }),
             memory,
             room: memory / threads as u64,
         })
@@ -257,11 +250,9 @@ impl<'a> Text<'a> {
         let longer = length * 2;
         let most = self.most();
         if longer as u64 > most {
+            let (Self { name, offset, .. }, most) = (self, Size(most / 2));
             bail!(
-                "{}: the record at byte {} is longer than {}, which is all that --memory leaves for it; raise --memory",
-                self.name,
-                self.offset,
-                Size(most / 2)
+                "{name}: the record at byte {offset} is longer than {most}, which is all that --memory leaves for it; raise --memory"
             );
         }
         Ok(longer)
@@ -330,12 +321,10 @@ impl<'a> Text<'a> {
     ) -> Result<()> {
         // A forged index may have any length, and a run with more memory may have indexed a longer record.
         if length > self.most() {
+            let (Self { name, offset, .. }, most) = (&*self, Size(self.most()));
+            let length = Size(length);
             bail!(
-                "{}: the block at byte {} has {} by its index, and --memory leaves {} for one; raise --memory, or make the index again",
-                self.name,
-                self.offset,
-                Size(length),
-                Size(self.most())
+                "{name}: the block at byte {offset} has {length} by its index, and --memory leaves {most} for one; raise --memory, or make the index again"
             );
         }
         if !self.fill(length as usize)? {

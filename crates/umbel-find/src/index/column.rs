@@ -302,10 +302,8 @@ mod tests {
             keys.words_of(text.as_bytes());
             assert_eq!(keys.len(), words.len());
             let rows = 8 * keys.column().len() as u32;
-            let is_there = |hash, probes| {
-                probed(hash, probes, rows)
-                    .all(|row| keys.bits[row as usize / 8] >> (row % 8) & 1 == 1)
-            };
+            let is_set = |row: u32| keys.bits[row as usize / 8] >> (row % 8) & 1 == 1;
+            let is_there = |hash, probes| probed(hash, probes, rows).all(is_set);
             words::each(text.as_bytes(), |key| {
                 assert!(is_there(keys.hasher.hash(&text.as_bytes()[key.range]), key.probes));
             });
@@ -314,14 +312,12 @@ mod tests {
 
     #[test]
     fn keys_without_room_make_the_filter_that_passes_all() {
-        let text = |words: u64, digits: usize| -> String {
-            (0..words).map(|i| format!("{i:0digits$} ")).collect()
-        };
         let mut keys = Keys::within(10_000 * EACH);
         for digits in [9, 20] {
             for words in [10_000, 10_001, 300_000, 10, 9_000] {
                 keys.clear();
-                keys.words_of(text(words, digits).as_bytes());
+                let text: String = (0..words).map(|i| format!("{i:0digits$} ")).collect();
+                keys.words_of(text.as_bytes());
                 let memory = |table: &Table| 3 * size_of_val(&table.slots[..]) as u64 / 2;
                 let hashes: usize = keys.by_probes.iter().map(Vec::capacity).sum();
                 let hashes = (hashes * size_of::<KeyHash>()) as u64;
@@ -386,22 +382,18 @@ mod tests {
         let column = set.column().to_vec();
         let rows = 8 * column.len() as u32;
         let bit = |row: u32| column[row as usize / 8] >> (row % 8) & 1 == 1;
-        assert!(
-            (0..20_000u64)
-                .all(|i| { probed(hasher.hash(i), 4 + 8 * (i % 2) as u32, rows).all(bit) })
-        );
-        let fill =
-            f64::from(column.iter().map(|byte| byte.count_ones()).sum::<u32>()) / f64::from(rows);
-        let m = f64::from(rows);
+        let has = |i: u64| probed(hasher.hash(i), 4 + 8 * (i % 2) as u32, rows).all(bit);
+        assert!((0..20_000).all(has));
+        let (set_bits, m) = (column.iter().map(|byte| byte.count_ones()), f64::from(rows));
+        let fill = f64::from(set_bits.sum::<u32>()) / m;
         let lambda: f64 = 160_000.0 / m;
         let deviation = ((-lambda).exp() * (1.0 - (1.0 + lambda) * (-lambda).exp()) / m).sqrt();
         assert!((fill - (1.0 - (-lambda).exp())).abs() < 6.0 * deviation, "{fill}");
         assert!(fill <= 0.5, "{fill}");
         // 400,000 trials with 4 probes: six deviations of the binomial are 4 % of the rate.
         let trials = 400_000u64;
-        let passed = (0..trials)
-            .filter(|i| probed(hasher.hash(i + (1 << 40)), 4, rows).all(bit))
-            .count() as f64;
+        let passes = |i: &u64| probed(hasher.hash(i + (1 << 40)), 4, rows).all(bit);
+        let passed = (0..trials).filter(passes).count() as f64;
         let (mean, rate) = (trials as f64 * fill.powi(4), fill.powi(4));
         assert!((passed - mean).abs() < 6.0 * (mean * (1.0 - rate)).sqrt(), "{passed} of {mean}");
         set.clear();

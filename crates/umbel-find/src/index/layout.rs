@@ -177,31 +177,25 @@ impl Plan<'_> {
         }
         let lists = all.len() as u64;
         for (group, _) in self.groups {
-            all.extend_from_slice(&group.rows.to_le_bytes());
-            all.extend_from_slice(&group.columns.to_le_bytes());
+            all.extend_from_slice([group.rows, group.columns].map(u32::to_le_bytes).as_flattened());
             all.extend_from_slice(&group.place.to_le_bytes());
         }
-        for Block { start, lines, point, resume } in self.blocks {
-            for number in [*start, *lines, point.0, point.1, *resume] {
-                all.extend_from_slice(&number.to_le_bytes());
-            }
+        for &Block { start, lines, point, resume } in self.blocks {
+            let numbers = [start, lines, point.0, point.1, resume];
+            all.extend_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
         }
-        for block in self.groups.iter().flat_map(|(_, blocks)| blocks) {
-            all.extend_from_slice(&block.to_le_bytes());
-        }
+        let columns = self.groups.iter().flat_map(|(_, blocks)| blocks);
+        all.extend(columns.flat_map(|block| block.to_le_bytes()));
         (all, lists)
     }
 
     /// The data of a header: the catalog is at a place of a file of `pages` pages.
     pub fn header(&self, generation: u64, pages: u64, catalog: u64, lists: u64) -> Vec<u8> {
-        let mut all = Vec::new();
-        all.extend_from_slice(&MAGIC);
-        all.extend_from_slice(&VERSION.to_le_bytes());
-        all.extend_from_slice(&[0; 6]);
-        let counts = [self.files.len(), self.groups.len(), self.blocks.len()].map(|n| n as u64);
-        for number in [generation, pages, catalog, lists].into_iter().chain(counts) {
-            all.extend_from_slice(&number.to_le_bytes());
-        }
+        let [files, groups, blocks] =
+            [self.files.len(), self.groups.len(), self.blocks.len()].map(|count| count as u64);
+        let version = u64::from(VERSION);
+        let numbers = [version, generation, pages, catalog, lists, files, groups, blocks];
+        let all = [&MAGIC[..], numbers.map(u64::to_le_bytes).as_flattened()].concat();
         debug_assert_eq!(all.len(), HEADER);
         all
     }
@@ -284,13 +278,12 @@ impl<F: ReadAt> Index<F> {
         pages.keep(count);
         let data = count.checked_mul(DATA as u64).ok_or_else(damaged)?;
         let tables = groups.checked_mul(GROUP).zip(blocks.checked_mul(BLOCK));
-        let (blocks_at, columns_at) = tables
-            .and_then(|(of_groups, of_blocks)| {
-                let blocks_at = catalog.checked_add(lists)?.checked_add(of_groups)?;
-                Some((blocks_at, blocks_at.checked_add(of_blocks)?))
-            })
-            .filter(|&(_, at)| at <= data && blocks <= u64::from(u32::MAX))
-            .ok_or_else(damaged)?;
+        let places = tables.and_then(|(of_groups, of_blocks)| {
+            let blocks_at = catalog.checked_add(lists)?.checked_add(of_groups)?;
+            Some((blocks_at, blocks_at.checked_add(of_blocks)?))
+        });
+        let places = places.filter(|&(_, at)| at <= data && blocks <= u64::from(u32::MAX));
+        let (blocks_at, columns_at) = places.ok_or_else(damaged)?;
         let read = pages.take(catalog, lists + groups * GROUP)?;
         let (lists, table) = read.split_at(lists as usize);
         let Lists { settings, roots, headers, files } =
@@ -339,8 +332,8 @@ impl<F: ReadAt> Index<F> {
             }
             const PIECE: u64 = 1 << 20;
             for start in (0..group.bytes()).step_by(PIECE as usize) {
-                let bytes =
-                    self.pages.take(group.place + start, PIECE.min(group.bytes() - start))?;
+                let length = PIECE.min(group.bytes() - start);
+                let bytes = self.pages.take(group.place + start, length)?;
                 set += bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
             }
         }
@@ -547,12 +540,9 @@ mod tests {
     /// Otherwise 16 bytes each would make all of a file be read and copied again.
     #[test]
     fn groups_share_no_rows() {
-        let table = |places: [u64; 2]| -> Vec<u8> {
-            let group = |place: u64| {
-                [&8u32.to_le_bytes()[..], &64u32.to_le_bytes(), &place.to_le_bytes()].concat()
-            };
-            places.into_iter().flat_map(group).collect()
-        };
+        let size = [8u32, 64].map(u32::to_le_bytes);
+        let group = |place: u64| [size.as_flattened(), &place.to_le_bytes()].concat();
+        let table = |places: [u64; 2]| places.map(group).concat();
         assert_eq!(parse_groups(&table([0, 64]), 2, 128).unwrap().len(), 2);
         assert!(parse_groups(&table([0, 0]), 2, 127).is_none());
         assert!(parse_groups(&table([0, 65]), 2, 128).is_none());

@@ -91,9 +91,8 @@ impl<'a, F: ReadAt> Blocks<'a, F> {
     /// # Errors
     /// Read errors.
     pub fn each(&mut self, keys: &[Probed], mut see: impl FnMut(u32)) -> Result<(), IndexError> {
-        for ((number, group), columns) in
-            self.index.groups.iter().enumerate().zip(&mut self.columns)
-        {
+        let groups = self.index.groups.iter().enumerate();
+        for ((number, group), columns) in groups.zip(&mut self.columns) {
             let found = group.find(&self.index.pages, keys)?;
             if found == [0; 8] {
                 continue;

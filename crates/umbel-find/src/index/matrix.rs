@@ -203,9 +203,8 @@ mod tests {
 
     #[test]
     fn a_turned_matrix_has_every_bit_in_its_place() {
-        for (lines, length) in
-            [(1usize, 8), (3, 128), (64, 64), (65, 72), (512, 136), (136, 512), (7, 1000)]
-        {
+        let sizes = [(1usize, 8), (3, 128), (64, 64), (65, 72), (512, 136), (136, 512), (7, 1000)];
+        for (lines, length) in sizes {
             let bytes = (lines * length).div_ceil(8);
             let bits: Vec<u8> = (0..bytes as u64).map(|i| umbel::internals::mix(i) as u8).collect();
             let bit = |bits: &[u8], at: usize| bits[at / 8] >> (at % 8) & 1;
@@ -245,9 +244,8 @@ mod tests {
             let mut paged = Vec::new();
             let mut out = PagesWriter::new(&mut paged, 0);
             out.write(&[7; 13]).unwrap();
-            Apart { file: &file, offsets: &offsets, rows }
-                .each_strip(&mut |strip| out.write(strip))
-                .unwrap();
+            let apart = Apart { file: &file, offsets: &offsets, rows };
+            apart.each_strip(&mut |strip| out.write(strip)).unwrap();
             out.finish().unwrap();
             let index = tempfile::tempfile().unwrap();
             index.write_all_at(&paged, 0).unwrap();
@@ -295,23 +293,16 @@ mod tests {
         let group = |number: usize| Group { rows: ROWS, columns: 512, place: number as u64 * size };
         let hasher = KeyHasher::default();
         for groups in [all / 8, all / 4, all / 2, all] {
-            let mut times: Vec<_> = (0..201u64)
-                .map(|key| {
-                    let key = [(hasher.hash(key), 12)];
-                    let started = std::time::Instant::now();
-                    for number in 0..groups {
-                        group(number).find(&pages, &key).unwrap();
-                    }
-                    started.elapsed()
-                })
-                .collect();
+            let time = |key: u64| {
+                let key = [(hasher.hash(key), 12)];
+                let started = std::time::Instant::now();
+                (0..groups).for_each(|number| _ = group(number).find(&pages, &key).unwrap());
+                started.elapsed()
+            };
+            let mut times: Vec<_> = (0..201).map(time).collect();
             times.sort_unstable();
-            println!(
-                "{} blocks: median {:?}, 9 of 10 within {:?}",
-                groups * WIDTH,
-                times[100],
-                times[180]
-            );
+            let (blocks, [median, most]) = (groups * WIDTH, [100, 180].map(|i| times[i]));
+            println!("{blocks} blocks: median {median:?}, 9 of 10 within {most:?}");
         }
     }
 }

@@ -197,8 +197,8 @@ mod tests {
             Pages::new(file, bytes.len() as u64)
         };
         let pages = open(&file).unwrap();
-        for (place, length) in [(0, 1), (DATA - 1, 2), (5, 3 * DATA), (DATA, DATA), (3 * DATA, 100)]
-        {
+        let places = [(0, 1), (DATA - 1, 2), (5, 3 * DATA), (DATA, DATA), (3 * DATA, 100)];
+        for (place, length) in places {
             let read = pages.take(place as u64, length as u64).unwrap();
             assert_eq!(read, data[place..place + length]);
         }

@@ -29,10 +29,8 @@ mod tests {
 
     fn bytes(hex: &str) -> Vec<u8> {
         let digits = if hex == "-" { "" } else { hex };
-        (0..digits.len())
-            .step_by(2)
-            .map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap())
-            .collect()
+        let byte = |i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap();
+        (0..digits.len()).step_by(2).map(byte).collect()
     }
 
     /// Keys of 0 to 1,025 bytes, around every boundary a hash has: 32-, 64- and 128-bit words, XXPH3's

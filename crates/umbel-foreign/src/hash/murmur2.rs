@@ -18,10 +18,8 @@ pub(crate) fn murmur2(seed: u32, key: &[u8]) -> u32 {
 #[inline]
 pub(crate) fn hadoop(seed: u32, key: &[u8]) -> u32 {
     with_tail(seed, key, |tail| {
-        tail.iter()
-            .rev()
-            .enumerate()
-            .fold(0, |word, (i, &byte)| word ^ (byte as i8 as u32) << (8 * i))
+        let bytes = tail.iter().rev().enumerate();
+        bytes.fold(0, |word, (i, &byte)| word ^ (byte as i8 as u32) << (8 * i))
     })
 }
 

@@ -26,7 +26,7 @@ use crate::bits::{count_ones, or};
 use crate::bytes::{check, refuse};
 use crate::hash::xxh64;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
 use crate::{Bytes, Error, ForeignFilter, Format, Key, Parameters, Plan};
 use thrift::Thrift;
 
@@ -195,6 +195,7 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = u64;
+    has_shape!();
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let arrow = given.has("arrow");
@@ -216,10 +217,8 @@ impl Layout for Fields {
         let short = given.keys.is_some_and(|keys| {
             formula(keys, given.fpp.unwrap_or(USUAL_FPP[usize::from(arrow)])) > 8.0 * bytes as f64
         });
-        Ok(plan.warn(
-            short,
-            "smaller than the keys need, the size ends at 128 MiB: the rate will be above the one asked for",
-        ))
+        let warning = "smaller than the keys need, the size ends at 128 MiB: the rate will be above the one asked for";
+        Ok(plan.warn(short, warning))
     }
 
     fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error> {
@@ -247,10 +246,6 @@ impl Layout for Fields {
 
     fn scheme(&self) -> String {
         "xxh64/split-block".to_owned()
-    }
-
-    fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<u64>, Error> {
@@ -290,15 +285,9 @@ impl Layout for Fields {
     }
 
     fn measure(&self, array: &[u8]) -> Measure {
-        let same_word = 1.0 - 2.0 / 32.0;
-        let other_word = (31.0f64 / 32.0).powi(2);
-        Measure::blocked(
-            array,
-            BLOCK,
-            rate_of_block,
-            31.0 / 32.0,
-            &[(31.0, same_word), (224.0, other_word)],
-        )
+        let (same_word, other_word) = (1.0 - 2.0 / 32.0, (31.0f64 / 32.0).powi(2));
+        let pairs = [(31.0, same_word), (224.0, other_word)];
+        Measure::blocked(array, BLOCK, rate_of_block, 31.0 / 32.0, &pairs)
     }
 }
 
@@ -439,9 +428,8 @@ mod tests {
 
     #[test]
     fn a_file_of_parquet_java_is_made_again() {
-        for (format, file) in
-            [(Format::Parquet, ONE_BLOCK), (Format::ParquetBits, &ONE_BLOCK[15..])]
-        {
+        for (format, start) in [(Format::Parquet, 0), (Format::ParquetBits, 15)] {
+            let file = &ONE_BLOCK[start..];
             let given = Parameters { bits: Some(256), ..Parameters::default() };
             let mut filter = Parquet::new(format, &given).unwrap();
             for i in 1..=20 {
@@ -488,11 +476,8 @@ mod tests {
         }
         for bytes in [0, 31, 33, -32i64] {
             let zigzag = (bytes << 1 ^ bytes >> 63) as u8;
-            let changed = [&[0x15, zigzag], &known[2..]].concat();
-            assert!(
-                matches!(head(&changed), Err(Error::Field { field: "numBytes", .. })),
-                "{bytes}"
-            );
+            let found = head(&[&[0x15, zigzag], &known[2..]].concat());
+            assert!(matches!(found, Err(Error::Field { field: "numBytes", .. })), "{bytes}");
         }
         assert!(extent(&[0x1c; 5000]).is_err(), "structures in structures");
         assert!(extent(&[&[0x18][..], &[255; 9], &[1]].concat()).is_err(), "a length near 2^63");

@@ -145,12 +145,8 @@ impl<'a> Thrift<'a> {
             12 => self.structure(&mut |_, _, _| Ok(false))?,
             13 => drop(self.reader.take(16)?),
             other => {
-                return Err(refuse(
-                    Format::Parquet,
-                    "header",
-                    other,
-                    "a type of Thrift's, 1 to 13",
-                ));
+                let expected = "a type of Thrift's, 1 to 13";
+                return Err(refuse(Format::Parquet, "header", other, expected));
             }
         }
         Ok(())

@@ -27,6 +27,18 @@ struct Given {
     expansion: Option<u32>,
 }
 
+/// A new filter; what is `None` is usual.
+fn new(
+    capacity: u64,
+    bucket_size: Option<u32>,
+    max_iterations: Option<u32>,
+    growth: Option<u32>,
+) -> RedisBloomCuckoo {
+    let (keys, rest) = (Some(capacity), Parameters::default());
+    let given = Parameters { keys, bucket_size, max_iterations, growth, ..rest };
+    RedisBloomCuckoo::new(FORMAT, &given).unwrap()
+}
+
 /// What was done with the keys `key-FIRST` and on, and what the software then said.
 #[derive(Deserialize)]
 struct Step {
@@ -50,14 +62,8 @@ fn additions_deletions_and_compaction_are_those_of_the_software() {
     }
     let scripts: Vec<Script> = json(&path);
     for (i, Script { parameters, steps }) in scripts.iter().enumerate() {
-        let given = Parameters {
-            keys: Some(parameters.capacity),
-            bucket_size: parameters.bucket_size,
-            max_iterations: parameters.max_iterations,
-            growth: parameters.expansion,
-            ..Parameters::default()
-        };
-        let mut filter = RedisBloomCuckoo::new(FORMAT, &given).unwrap();
+        let Given { capacity, bucket_size, max_iterations, expansion } = *parameters;
+        let mut filter = new(capacity, bucket_size, max_iterations, expansion);
         for (j, step) in steps.iter().enumerate() {
             let (mut yes, mut refused) = (0, 0);
             if step.kind == "compact" {
@@ -190,10 +196,8 @@ fn many_sub_filters_are_compacted_as_few() {
             let mut filter = many(filters, buckets, bucket_size, used);
             let expected = compacted(&filter);
             filter.compact();
-            assert!(
-                filter.arrays().eq(expected.iter().map(|array| &array[..])),
-                "{filters} {used}"
-            );
+            let same = filter.arrays().eq(expected.iter().map(|array| &array[..]));
+            assert!(same, "{filters} {used}");
         }
     }
 }
@@ -210,14 +214,7 @@ proptest! {
         growth in 0..5u32,
         operations in prop::collection::vec(operation(), 1..300),
     ) {
-        let given = Parameters {
-            keys: Some(capacity),
-            bucket_size: Some(bucket_size),
-            max_iterations: Some(max_iterations),
-            growth: Some(growth),
-            ..Parameters::default()
-        };
-        let mut filter = RedisBloomCuckoo::new(FORMAT, &given).unwrap();
+        let mut filter = new(capacity, Some(bucket_size), Some(max_iterations), Some(growth));
         let mut held: HashMap<u8, u64> = HashMap::new();
         let mut items = 0;
         for operation in operations {
@@ -299,8 +296,7 @@ proptest! {
 
 #[test]
 fn what_is_full_stays_as_it_was() {
-    let given = Parameters { keys: Some(64), growth: Some(0), ..Parameters::default() };
-    let mut filter = RedisBloomCuckoo::new(FORMAT, &given).unwrap();
+    let mut filter = new(64, None, None, Some(0));
     let mut key = 0u32;
     let refused = loop {
         let before = filter.encode().unwrap();
@@ -319,17 +315,13 @@ fn what_is_full_stays_as_it_was() {
 fn seeds_are_read_and_kept() {
     let keys: Vec<String> = (0..200).map(|i| format!("key-{i}")).collect();
     let made = |seed| {
-        let given = Parameters { keys: Some(64), growth: Some(2), ..Parameters::default() };
-        let mut filter = RedisBloomCuckoo::new(FORMAT, &given).unwrap().with_seed(seed);
+        let mut filter = new(64, None, None, Some(2)).with_seed(seed);
         keys.iter().for_each(|key| filter.add(key.as_bytes()).unwrap());
         filter
     };
     let (usual, seeded) = (made(0), made(1 << 32));
     assert_eq!((usual.header().len(), seeded.header().len()), (38, 46));
-    assert_eq!(
-        (seeded.header()[31], &seeded.header()[38..]),
-        (0x80, &[0, 0, 0, 0, 1, 0, 0, 0][..])
-    );
+    assert!(seeded.header()[31] == 0x80 && seeded.header()[38..] == [0, 0, 0, 0, 1, 0, 0, 0]);
     assert_ne!(seeded.encode().unwrap()[46..], usual.encode().unwrap()[38..]);
     for way in 0..3 {
         let mut read = reloaded(&seeded, way);
@@ -353,13 +345,10 @@ fn seeds_are_read_and_kept() {
 
 #[test]
 fn chunks_out_of_place_are_refused() {
-    let given = Parameters { keys: Some(64), ..Parameters::default() };
-    let filter = RedisBloomCuckoo::new(FORMAT, &given).unwrap();
+    let filter = new(64, None, None, None);
     let mut loaded = RedisBloomCuckoo::from_header(&filter.header(), 1000).unwrap();
-    assert!(matches!(
-        RedisBloomCuckoo::from_header(&filter.header(), 101),
-        Err(Error::GrowthLimit { bytes: 102, .. })
-    ));
+    let error = RedisBloomCuckoo::from_header(&filter.header(), 101).unwrap_err();
+    assert!(matches!(error, Error::GrowthLimit { bytes: 102, .. }));
     let slots = [7; 65];
     assert!(matches!(loaded.load(0, &[]), Err(Error::Field { .. })));
     assert!(matches!(loaded.load(64, &slots[..64]), Err(Error::Field { .. })));

@@ -42,18 +42,14 @@ fn exchange(seed: i64, fpp: f64, key: impl Fn(u64) -> Key<'static>) {
 #[test]
 fn texts_go_both_ways() {
     exchange(9001, 0.05, |number| {
-        let text = if number % 3 == 0 {
-            format!("größe-{number}-😀")
-        } else {
-            format!("key-{number}")
-        };
+        let is_wide = number % 3 == 0;
+        let text = if is_wide { format!("größe-{number}-😀") } else { format!("key-{number}") };
         Key::Bytes(text.leak().as_bytes())
     });
 }
 
 #[test]
 fn integers_go_both_ways() {
-    exchange(-3, 0.1, |number| {
-        Key::I64(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64 | 1 << 40)
-    });
+    let key = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64 | 1 << 40;
+    exchange(-3, 0.1, |number| Key::I64(key(number)));
 }

@@ -16,12 +16,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use manifest::{Keys, Manifest, Vector, settings};
+use umbel::internals::math::binomial_bounds;
 use umbel_foreign::redisbloom::{Options, RedisBloom};
 use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo;
 use umbel_foreign::valkey_bloom::{Properties, ValkeyBloom};
-use umbel_foreign::{
-    Bytes, Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize,
-};
+use umbel_foreign::{Bytes, Foreign, ForeignFilter, ForeignInsert, Key, Parameters, recognize};
 
 /// How much a long test does: a part, unless `cargo x test --full` asks for all.
 fn long<T>(all: T, part: T) -> T {
@@ -112,25 +111,14 @@ fn every_filter_is_written_as_it_was_read() {
     for_every_vector(|folder, peer, vector| {
         let content = vector.content(folder);
         let format = settings(peer, vector).0;
+        let name = format!("{peer}/{}", vector.name);
         let borrowed = Foreign::decode(format, &content[..]).unwrap();
-        assert_eq!(borrowed.encode().unwrap(), content, "{peer}/{}", vector.name);
-        assert_eq!(
-            borrowed.to_owned().unwrap().encode().unwrap(),
-            content,
-            "{peer}/{}",
-            vector.name
-        );
+        assert_eq!(borrowed.encode().unwrap(), content, "{name}");
+        assert_eq!(borrowed.to_owned().unwrap().encode().unwrap(), content, "{name}");
         let found = recognize(&content);
-        assert!(
-            found.iter().any(|(found, _)| *found == format),
-            "{peer}/{}: {found:?}",
-            vector.name
-        );
-        let certain: Vec<_> = found.iter().filter(|(_, certain)| *certain).collect();
-        assert!(
-            certain.iter().all(|(found, _)| *found == format || peer.starts_with("pybloom")),
-            "{certain:?}"
-        );
+        assert!(found.iter().any(|(found, _)| *found == format), "{name}: {found:?}");
+        let right = |found| found == format || peer.starts_with("pybloom");
+        assert!(found.iter().all(|&(it, certain)| !certain || right(it)), "{name}: {found:?}");
     });
 }
 
@@ -140,25 +128,18 @@ fn every_receipt_agrees_with_the_answers() {
         let content = vector.content(folder);
         let filter = Foreign::decode(settings(peer, vector).0, &content[..]).unwrap();
         let receipt = filter.receipt();
-        let (probes, passed) =
-            (vector.probes().len() as u64, vector.false_positives(folder).len() as u64);
+        let probes = vector.probes().len() as u64;
+        let passed = vector.false_positives(folder).len() as u64;
         // Two hashes extended to k probes pass a few more than independent ones: a tenth and 1e-3 are allowed, which is
         // not enough for the hundred pairs of steps that a single word has.
         if receipt.bits < 512 {
             return;
         }
-        let (low, _) = umbel::internals::math::binomial_bounds(probes, receipt.fpp * 0.9, 1e-9);
-        let (_, high) = umbel::internals::math::binomial_bounds(
-            probes,
-            (receipt.fpp * 1.1 + 1e-3).min(1.0),
-            1e-9,
-        );
-        assert!(
-            (low..=high).contains(&passed),
-            "{peer}/{}: {passed} of {probes}, {}",
-            vector.name,
-            receipt.fpp
-        );
+        let (name, fpp) = (&vector.name, receipt.fpp);
+        let (low, _) = binomial_bounds(probes, fpp * 0.9, 1e-9);
+        let (_, high) = binomial_bounds(probes, (fpp * 1.1 + 1e-3).min(1.0), 1e-9);
+        let is_near = (low..=high).contains(&passed);
+        assert!(is_near, "{peer}/{name}: {passed} of {probes}, {fpp}");
         assert!((0.0..=1.0).contains(&receipt.fill) && receipt.set_bits <= receipt.bits);
     });
 }
@@ -208,7 +189,8 @@ fn seeds_of_valkey_bloom_are_their_own() {
         built.insert(Key::from(&format!("key-{key:06}")[..])).unwrap();
     }
     assert!(built.encode().unwrap() == file);
-    let read = ValkeyBloom::decode(Format::ValkeyBloom, file, &Parameters::default()).unwrap();
+    let format = umbel_foreign::Format::ValkeyBloom;
+    let read = ValkeyBloom::decode(format, file, &Parameters::default()).unwrap();
     let passes =
         |probe: &u32| read.contains(Key::from(&format!("probe-{:06}", probe + 1)[..])).unwrap();
     let passed: String = (0..2000).filter(passes).map(|probe| format!("{probe}\n")).collect();

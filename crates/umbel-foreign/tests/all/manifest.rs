@@ -80,10 +80,8 @@ pub(crate) fn manifests() -> Vec<Manifest> {
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     folders.retain(|folder| folder.join("vectors.json").exists());
     folders.sort();
-    folders
-        .into_iter()
-        .map(|folder| Manifest { folder: folder.clone(), ..json(&folder.join("vectors.json")) })
-        .collect()
+    let read = |folder: &Path| json(&folder.join("vectors.json"));
+    folders.into_iter().map(|folder| Manifest { folder: folder.clone(), ..read(&folder) }).collect()
 }
 
 /// The rows of a table: what the first line calls each cell, and the cell.
@@ -92,17 +90,13 @@ pub(crate) fn table(path: &Path) -> Vec<Vec<(String, String)>> {
     let mut lines = text.lines();
     let head = lines.next().expect("a line of names").trim_start_matches('#');
     let names: Vec<&str> = head.split('\t').collect();
-    lines
-        .map(|line| {
-            let cells: Vec<&str> = line.split('\t').collect();
-            assert_eq!(cells.len(), names.len(), "{}: {line}", path.display());
-            names
-                .iter()
-                .zip(cells)
-                .map(|(name, cell)| (name.to_string(), cell.to_owned()))
-                .collect()
-        })
-        .collect()
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        assert_eq!(cells.len(), names.len(), "{}: {line}", path.display());
+        let named = names.iter().zip(cells);
+        named.map(|(name, cell)| (name.to_string(), cell.to_owned())).collect()
+    };
+    lines.map(row).collect()
 }
 
 pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> T {
@@ -143,10 +137,8 @@ impl Vector {
 
     /// RedisBloom's chunks, each with its iterator; none of others.
     pub(crate) fn chunks(&self, folder: &Path) -> Vec<(u64, Vec<u8>)> {
-        let read = |chunk: &Chunk| {
-            (chunk.iterator, checked(&folder.join(&chunk.file), chunk.bytes, &chunk.sha256))
-        };
-        self.chunks.iter().map(read).collect()
+        let content = |it: &Chunk| checked(&folder.join(&it.file), it.bytes, &it.sha256);
+        self.chunks.iter().map(|chunk| (chunk.iterator, content(chunk))).collect()
     }
 
     pub(crate) fn members(&self) -> Keys {
@@ -185,95 +177,57 @@ impl Vector {
 /// The format of a vector, and what its parameters are called here.
 pub(crate) fn settings(peer: &str, vector: &Vector) -> (Format, Parameters) {
     let count = |name| vector.count(name);
-    let mut given = Parameters {
-        keys: count("n").or(count("ndv")).or(count("capacity")),
+    let small = |name| count(name).map(|count| count as u32);
+    let is = |name, value| vector.count(name) == Some(value);
+    let keys = vector.derived.get("capacity").filter(|_| peer == "squid").and_then(Value::as_u64);
+    let given = Parameters {
+        keys: keys.or(count("n")).or(count("ndv")).or(count("capacity")),
         fpp: vector.number("fpp").or(vector.number("error")),
-        bits: count("bits").or(count("m")),
-        probes: count("k").map(|k| k as u32),
-        bits_per_key: vector.number("bits_per_key"),
+        bits: count("bits").or(count("m")).or(count("bytes").map(|bytes| 8 * bytes)),
+        probes: small("k"),
+        bits_per_key: vector.number("bits_per_key").or(vector.number("digest_bits_per_entry")),
         // Some seeds are of 64 bits without a sign.
         seed: vector.parameters.get("seed").map(|seed| {
             seed.as_i64().or_else(|| seed.as_u64().map(|seed| seed as i64)).expect("a whole number")
         }),
+        growth: match is("nonscaling", 1) {
+            true => Some(0),
+            false => small("expansion").or(small("scalable")),
+        },
+        bucket_size: small("bucket_size"),
+        max_iterations: small("max_iterations"),
         ..Parameters::default()
     };
-    let mut option = |name: &str, when: bool| {
-        if when {
-            given.options.push(name.to_owned());
-        }
-    };
-    let is = |name, value| vector.count(name) == Some(value);
-    let format = match peer {
-        "parquet" => {
-            option("arrow", vector.word("writer") == Some("pyarrow"));
-            given.bits = count("bytes").map(|bytes| 8 * bytes);
-            Format::Parquet
-        }
-        "guava" => {
-            option("mitz32", is("strategy", 0));
-            Format::Guava
-        }
-        "spark" => {
-            option("v1", is("version", 1));
-            Format::Spark
-        }
-        "redisbloom" => {
-            given.growth = if is("nonscaling", 1) {
-                Some(0)
-            } else {
-                count("expansion").map(|expansion| expansion as u32)
-            };
-            Format::RedisBloom
-        }
-        "redisbloom-cuckoo" => {
-            given.growth = count("expansion").map(|expansion| expansion as u32);
-            given.bucket_size = count("bucket_size").map(|size| size as u32);
-            given.max_iterations = count("max_iterations").map(|moves| moves as u32);
-            Format::RedisBloomCuckoo
-        }
-        "valkey-bloom" => {
-            given.growth = count("expansion").map(|expansion| expansion as u32);
-            Format::ValkeyBloom
-        }
-        "leveldb" => Format::LevelDb,
-        "goleveldb" | "badger" => {
-            option(peer, true);
-            Format::LevelDb
-        }
-        "rocksdb" if vector.count("format_version") < Some(5) => Format::RocksDbLegacy,
-        "rocksdb" => Format::RocksDb,
-        "pybloom-live-3" | "pybloom-live-4" => {
-            given.growth = count("scalable").map(|growth| growth as u32);
-            match (peer.ends_with('3'), given.growth.is_some()) {
-                (true, false) => Format::Pybloom3,
-                (true, true) => Format::Pybloom3Scalable,
-                (false, false) => Format::Pybloom4,
-                (false, true) => Format::Pybloom4Scalable,
-            }
-        }
-        "datasketches" => {
-            option("counted", is("counted", 1));
-            Format::DataSketches
-        }
-        "hadoop" => {
-            option("jenkins", vector.word("hash") == Some("jenkins"));
-            Format::Hadoop
-        }
-        "hive" => Format::Hive,
-        "orc" => Format::Orc,
-        "bits-and-blooms" if vector.file.as_ref().is_some_and(|file| file.ends_with(".json")) => {
-            Format::BitsAndBloomsJson
-        }
-        "bits-and-blooms" => Format::BitsAndBlooms,
-        "squid" => {
-            given.keys = vector.derived["capacity"].as_u64();
-            given.bits_per_key = vector.number("digest_bits_per_entry");
-            Format::Squid
-        }
+    let is_json = || vector.file.as_ref().is_some_and(|file| file.ends_with(".json"));
+    let (format, option) = match peer {
+        "parquet" => (Format::Parquet, ("arrow", vector.word("writer") == Some("pyarrow"))),
+        "guava" => (Format::Guava, ("mitz32", is("strategy", 0))),
+        "spark" => (Format::Spark, ("v1", is("version", 1))),
+        "redisbloom" => (Format::RedisBloom, NONE),
+        "redisbloom-cuckoo" => (Format::RedisBloomCuckoo, NONE),
+        "valkey-bloom" => (Format::ValkeyBloom, NONE),
+        "leveldb" => (Format::LevelDb, NONE),
+        "goleveldb" | "badger" => (Format::LevelDb, (peer, true)),
+        "rocksdb" if vector.count("format_version") < Some(5) => (Format::RocksDbLegacy, NONE),
+        "rocksdb" => (Format::RocksDb, NONE),
+        "pybloom-live-3" if given.growth.is_some() => (Format::Pybloom3Scalable, NONE),
+        "pybloom-live-3" => (Format::Pybloom3, NONE),
+        "pybloom-live-4" if given.growth.is_some() => (Format::Pybloom4Scalable, NONE),
+        "pybloom-live-4" => (Format::Pybloom4, NONE),
+        "datasketches" => (Format::DataSketches, ("counted", is("counted", 1))),
+        "hadoop" => (Format::Hadoop, ("jenkins", vector.word("hash") == Some("jenkins"))),
+        "hive" => (Format::Hive, NONE),
+        "orc" => (Format::Orc, NONE),
+        "bits-and-blooms" if is_json() => (Format::BitsAndBloomsJson, NONE),
+        "bits-and-blooms" => (Format::BitsAndBlooms, NONE),
+        "squid" => (Format::Squid, NONE),
         other => panic!("no system is called {other}"),
     };
-    (format, given)
+    (format, if option.1 { given.with(option.0) } else { given })
 }
+
+/// No option.
+const NONE: (&str, bool) = ("", false);
 
 impl Keys {
     fn new(recipes: &[Recipe], count: usize, key_type: &str) -> Self {
@@ -322,18 +276,19 @@ impl Keys {
 
     /// Calls `with` for each run of `size` keys, in order, with the number of its first.
     pub(crate) fn in_batches(&self, size: usize, mut with: impl FnMut(usize, &[Key<'_>])) {
-        let mut buffers = vec![Vec::new(); size.min(self.len())];
         for (i, plain) in self.plain.chunks(size).enumerate() {
-            let each = plain.iter().zip(&mut buffers);
-            let keys: Vec<Key<'_>> = each.map(|(plain, buffer)| self.key(plain, buffer)).collect();
-            with(i * size, &keys);
+            self.together(plain, |keys| with(i * size, keys));
         }
     }
 
     /// Calls `with` for all keys at once.
     pub(crate) fn all<T>(&self, with: impl FnOnce(&[Key<'_>]) -> T) -> T {
-        let mut buffers = vec![Vec::new(); self.len()];
-        let each = self.plain.iter().zip(&mut buffers);
+        self.together(&self.plain, with)
+    }
+
+    fn together<T>(&self, plain: &[Plain], with: impl FnOnce(&[Key<'_>]) -> T) -> T {
+        let mut buffers = vec![Vec::new(); plain.len()];
+        let each = plain.iter().zip(&mut buffers);
         let keys: Vec<Key<'_>> = each.map(|(plain, buffer)| self.key(plain, buffer)).collect();
         with(&keys)
     }
@@ -343,9 +298,7 @@ impl Keys {
         let key = match (plain, self.key_type.as_str()) {
             (Plain::Bytes(bytes), "bytes" | "utf8") => return Key::Bytes(bytes),
             (Plain::Bytes(bytes), "utf16le") => KeyType::Utf16.read(bytes, buffer),
-            (Plain::Bytes(bytes), url) if url.starts_with("url") => {
-                KeyType::Url.read(bytes, buffer)
-            }
+            (Plain::Bytes(url), kind) if kind.starts_with("url") => KeyType::Url.read(url, buffer),
             (Plain::Integer(key), "i64") => return Key::I64(*key),
             (Plain::Integer(key), "i32") => return Key::I32((*key).try_into().expect("32 bits")),
             (Plain::Integer(key), "f64") => return Key::F64(*key as f64),
@@ -422,10 +375,8 @@ fn recipes_make_the_keys_they_describe() {
         keys
     };
     let texts = r#"[{"kind":"varlen","prefix":"k","pad":"z","mod":3,"first":4,"count":2}]"#;
-    assert_eq!(
-        made(texts, 2, "utf8"),
-        ["k4/z", "k5/zz"].map(|text| format!("{:?}", Key::from(text)))
-    );
+    let expected = ["k4/z", "k5/zz"].map(|text| format!("{:?}", Key::from(text)));
+    assert_eq!(made(texts, 2, "utf8"), expected);
     let numbers = r#"[{"kind":"range","first":-1,"step":-1,"count":2},
         {"kind":"splitmix64","seed":1234567,"count":1}]"#;
     assert_eq!(made(numbers, 3, "i64"), ["I64(-1)", "I64(-2)", "I64(6457827717110365317)"]);

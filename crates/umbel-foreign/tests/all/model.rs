@@ -85,11 +85,8 @@ fn case() -> impl Strategy<Value = Case> {
         }
         let keys = prop::sample::select(format.key_types().to_vec())
             .prop_flat_map(|key_type| prop::collection::vec(key(key_type), 0..50));
-        (Just(format), Just(given), [keys.clone(), keys]).prop_map(|(format, given, parts)| Case {
-            format,
-            given,
-            parts,
-        })
+        let case = |(format, given, parts)| Case { format, given, parts };
+        (Just(format), Just(given), [keys.clone(), keys]).prop_map(case)
     })
 }
 

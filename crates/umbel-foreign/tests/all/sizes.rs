@@ -87,10 +87,8 @@ fn check(peer: &str, file: &str, row: &Row) {
                 assert!(row.is_refused("bit_size", Format::Spark, &given.with("v1")));
                 return;
             }
-            assert_eq!(
-                u64::from(spark::optimal_probes(count("n"), count("optimal_bits"))),
-                count("k")
-            );
+            let probes = spark::optimal_probes(count("n"), count("optimal_bits"));
+            assert_eq!(u64::from(probes), count("k"));
             assert_eq!(size(Format::Spark, &given), (count("bit_size"), count("k")));
             assert_eq!(size(Format::Spark, &given.with("v1")), (count("bit_size"), count("k")));
         }

@@ -69,10 +69,8 @@ impl PrefixKeys {
     pub fn union(&mut self, other: &Self) -> bool {
         let same = self.family == other.family;
         if same {
-            self.lengths
-                .iter_mut()
-                .zip(other.lengths)
-                .for_each(|(ours, theirs)| ours.union(theirs));
+            let pairs = self.lengths.iter_mut().zip(other.lengths);
+            pairs.for_each(|(ours, theirs)| ours.union(theirs));
         }
         same
     }
@@ -153,13 +151,9 @@ impl PrefixKeys {
             let group = words.next();
             let groups = groups(family);
             let at = groups.iter().position(|(name, ..)| Some(*name) == group);
-            let known = at.filter(|&at| all.lengths[at].is_empty());
-            check_field(
-                LENGTHS,
-                0,
-                known.is_some(),
-                "each group of lengths of its type at most once",
-            )?;
+            let is_new = at.is_some_and(|at| all.lengths[at].is_empty());
+            let once = "each group of lengths of its type at most once";
+            check_field(LENGTHS, 0, is_new, once)?;
             let at = at.expect("checked");
             let (_, least, most) = groups[at];
             let mut before = None;
@@ -279,13 +273,9 @@ impl<H: Hashing, S: AsRef<[Block]>> TryFrom<AnyFilter<H, S>> for PrefixFilter<H,
     /// # Errors
     /// [`FileError::Field`] if the filter's description is not of prefixes.
     fn try_from(filter: AnyFilter<H, S>) -> Result<Self, FileError> {
-        match PrefixKeys::of(filter.description())? {
-            Some(keys) => Ok(Self { filter, keys }),
-            None => {
-                check_field("type", 0, false, "the type ip-prefix or domain-suffix")?;
-                unreachable!("the check fails")
-            }
-        }
+        let keys = PrefixKeys::of(filter.description())?;
+        check_field("type", 0, keys.is_some(), "the type ip-prefix or domain-suffix")?;
+        Ok(Self { filter, keys: keys.expect("checked") })
     }
 }
 
@@ -332,22 +322,17 @@ mod tests {
         assert_eq!(PrefixKeys::of(&written), Ok(Some(all)));
         assert_eq!(all.max_lookups(), 3);
 
-        for other in
-            [keys(&[]), keys(&[("type", "text")]), keys(&[("type", "ip-prefix"), ("type", "u64")])]
-        {
-            assert_eq!(PrefixKeys::of(&other), Ok(None));
+        for other in [&[][..], &[("type", "text")], &[("type", "ip-prefix"), ("type", "u64")]] {
+            assert_eq!(PrefixKeys::of(&keys(other)), Ok(None));
         }
-        for lengths in [
-            "ipv5 1", "ipv4 33", "ipv4 8 8", "ipv4 9 8", "ipv4  8", "ipv4 x", "", "labels 2",
-            "ipv4 256",
-        ] {
-            let wrong = keys(&[("type", "ip-prefix"), ("lengths", lengths)]);
-            assert!(PrefixKeys::of(&wrong).is_err(), "{lengths:?}");
+        let refused =
+            |entries: &[_]| assert!(PrefixKeys::of(&keys(entries)).is_err(), "{entries:?}");
+        let wrong = "ipv5 1,ipv4 33,ipv4 8 8,ipv4 9 8,ipv4  8,ipv4 x,,labels 2,ipv4 256";
+        for lengths in wrong.split(',') {
+            refused(&[("type", "ip-prefix"), ("lengths", lengths)]);
         }
-        let twice = keys(&[("type", "ip-prefix"), ("lengths", "ipv4 8"), ("lengths", "ipv4 16")]);
-        assert!(PrefixKeys::of(&twice).is_err());
-        let zero = keys(&[("type", "domain-suffix"), ("lengths", "labels 0")]);
-        assert!(PrefixKeys::of(&zero).is_err());
+        refused(&[("type", "ip-prefix"), ("lengths", "ipv4 8"), ("lengths", "ipv4 16")]);
+        refused(&[("type", "domain-suffix"), ("lengths", "labels 0")]);
     }
 
     #[test]

@@ -69,16 +69,13 @@ impl Network {
     /// Returns its key in filters: the bytes of its first address and its length, 5 or 17 bytes.
     pub fn key(self) -> NetworkKey {
         let mut bytes = [0; LONGEST_KEY];
+        let mut copy = |key: &[u8]| {
+            bytes[..key.len()].copy_from_slice(key);
+            key.len()
+        };
         let length = match self {
-            Self::V4(prefix) => {
-                let key = prefix.key();
-                bytes[..key.len()].copy_from_slice(&key);
-                key.len()
-            }
-            Self::V6(prefix) => {
-                bytes = prefix.key();
-                bytes.len()
-            }
+            Self::V4(prefix) => copy(&prefix.key()),
+            Self::V6(prefix) => copy(&prefix.key()),
         };
         NetworkKey { bytes, length }
     }

@@ -73,11 +73,7 @@ pub fn listed_domain(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
         return Ok(false);
     }
     let start = out.len();
-    let read = read(text, b"#", NO_HOST, out, listed);
-    if read.is_err() {
-        out.truncate(start);
-    }
-    read
+    read(text, b"#", NO_HOST, out, listed).inspect_err(|_| out.truncate(start))
 }
 
 /// Returns whether a line of a list of domains is a rule of AdGuard or EasyList that is not about whole domains: one that hides
@@ -137,14 +133,8 @@ fn read(
 }
 
 fn push_network(text: &str, out: &mut Vec<u8>) -> Result<bool, &'static str> {
-    let masked;
-    let text = match with_length(text) {
-        Some(text) => {
-            masked = text;
-            &masked
-        }
-        None => text,
-    };
+    let with_length = with_length(text);
+    let text = with_length.as_deref().unwrap_or(text);
     let network: Network = text.parse().map_err(|_| NO_NETWORK)?;
     out.extend_from_slice(network.key().as_ref());
     Ok(true)
@@ -155,8 +145,8 @@ fn with_length(text: &str) -> Option<String> {
     let (address, mask) = text.split_once(['/', ' ', '\t'])?;
     let mask: u32 = mask.trim().parse::<std::net::Ipv4Addr>().ok()?.into();
     // Zeros after ones, and nothing else.
-    (mask.leading_ones() + mask.trailing_zeros() >= 32)
-        .then(|| format!("{address}/{}", mask.leading_ones()))
+    let ones = mask.leading_ones();
+    (ones + mask.trailing_zeros() >= 32).then(|| format!("{address}/{ones}"))
 }
 
 /// The start of a text, for a message.
@@ -234,11 +224,8 @@ fn push_domain(domain: &str, out: &mut Vec<u8>) -> Result<(), &'static str> {
     let start = out.len();
     name(domain, out).ok_or(NO_HOST)?;
     // Texts that the URL standard reads as an address, such as 127.1.
-    if out[start..]
-        .rsplit(|&byte| byte == b'.')
-        .next()
-        .is_some_and(|last| last.iter().all(u8::is_ascii_digit))
-    {
+    let last = out[start..].rsplit(|&byte| byte == b'.').next();
+    if last.is_some_and(|last| last.iter().all(u8::is_ascii_digit)) {
         out.truncate(start);
         return Err(ADDRESS);
     }
@@ -327,18 +314,12 @@ mod tests {
     type Reads = fn(&[u8], &mut Vec<u8>) -> Result<bool, NoPrefix>;
 
     /// The key of a text.
-    fn key(read: Reads, text: &str) -> Result<Option<Vec<u8>>, String> {
+    fn key(read: Reads, text: &str) -> Result<Option<Vec<u8>>, &'static str> {
         let mut out = b"before".to_vec();
         let read = read(text.as_bytes(), &mut out);
         let key = out.split_off(6);
-        match read {
-            Ok(true) => Ok(Some(key)),
-            Ok(false) => Ok(None),
-            Err(error) => {
-                assert!(key.is_empty());
-                Err(error.why.to_owned())
-            }
-        }
+        assert!(read.is_ok() || key.is_empty());
+        read.map(|is_key| is_key.then_some(key)).map_err(|error| error.why)
     }
 
     #[test]
@@ -358,10 +339,9 @@ mod tests {
             ("192.0.2.1-192.0.2.9", Err(NO_NETWORK)),
             ("example.com", Err(NO_NETWORK)),
         ] {
-            let key = key(listed_network, text)
-                .map(|key| key.map(|key| Network::from_key(&key).unwrap().to_string()));
-            let expected = expected.map(|text| text.map(str::to_owned));
-            assert_eq!(key, expected.map_err(str::to_owned), "{text:?}");
+            let of = |text: &str| text.parse::<Network>().unwrap().key().as_ref().to_vec();
+            let expected = expected.map(|text| text.map(of));
+            assert_eq!(key(listed_network, text), expected, "{text:?}");
         }
         assert!(key(network, "192.0.2.7 # a comment").is_err());
     }
@@ -412,7 +392,7 @@ mod tests {
         ] {
             let expected =
                 expected.map(|text: Option<&str>| text.map(|text| text.as_bytes().to_vec()));
-            assert_eq!(key(listed_domain, text), expected.map_err(str::to_owned), "{text:?}");
+            assert_eq!(key(listed_domain, text), expected, "{text:?}");
         }
     }
 

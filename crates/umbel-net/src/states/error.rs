@@ -2,7 +2,7 @@
 
 use super::math::LEAST_ERROR;
 use umbel::internals::Exact;
-use umbel::{MAX_BITS, OutOfMemory, PlanError};
+use umbel::{OutOfMemory, PlanError};
 
 /// Why a table of states was not planned or made, or why a call failed. The table is unchanged.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -64,14 +64,6 @@ pub enum StateError {
     /// The table has no wheel, so its keys do not age.
     #[error("the keys of this table do not age; plan it with a wheel")]
     NoWheel,
-}
-
-impl StateError {
-    /// A table of this many bits is too large.
-    pub(super) fn too_large(bits: f64) -> Self {
-        debug_assert!(bits > MAX_BITS as f64);
-        PlanError::TooLarge(bits).into()
-    }
 }
 
 impl From<OutOfMemory> for StateError {

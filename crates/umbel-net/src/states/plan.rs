@@ -125,16 +125,13 @@ impl StatesPlan {
                 let fingerprint = best.expect("some widths");
                 let bits = 2.0 * buckets(fingerprint) * BLOCK_BITS as f64;
                 if bits > MAX_BITS as f64 {
-                    return Err(StateError::too_large(bits));
+                    return Err(PlanError::TooLarge(bits).into());
                 }
                 Ok(plan(fingerprint, buckets(fingerprint) as u64))
             }
             Goal::Error(error) => Err(PlanError::Fpp(error).into()),
             Goal::Buckets(buckets) => {
-                let fits = |&fingerprint: &u32| {
-                    let needed = keys as f64 / shared(fingerprint);
-                    needed <= buckets as f64
-                };
+                let fits = |width: &u32| keys as f64 / shared(*width) <= buckets as f64;
                 let widest = FINGERPRINTS.rev().find(fits).map(|widest| plan(widest, buckets));
                 widest.filter(|plan| plan.error() < 1.0).ok_or_else(|| {
                     let needed = keys as f64 / shared(*FINGERPRINTS.start());
@@ -231,13 +228,11 @@ mod tests {
             for error in [0.9, 0.1, 0.01, 1e-3, 1e-6, 2e-11] {
                 for states in [1, 2, 6, 14, 255] {
                     let still = StatesPlan::for_keys(keys, error, states).unwrap();
-                    for plan in
-                        [still, still.with_wheel(1, 2).unwrap(), still.with_wheel(9, 16).unwrap()]
-                    {
+                    let aging = |ticks, slots| still.with_wheel(ticks, slots).unwrap();
+                    for plan in [still, aging(1, 2), aging(9, 16)] {
                         assert!(plan.error() <= error, "{plan:?}");
-                        assert!(
-                            plan.cell_bits() <= packed::MOST_WIDTH && plan.cells_per_bucket() <= 64
-                        );
+                        assert!(plan.cell_bits() <= packed::MOST_WIDTH, "{plan:?}");
+                        assert!(plan.cells_per_bucket() <= 64, "{plan:?}");
                         let each = keys as f64 / plan.buckets() as f64;
                         assert!(each + FREE_CELLS <= plan.cells_per_bucket().into(), "{plan:?}");
                     }
@@ -283,10 +278,8 @@ mod tests {
         assert!(matches!(refused(u64::MAX, 0.1, 2), StateError::Plan(PlanError::TooLarge(..))));
         let plan = StatesPlan::for_keys(1, 0.1, 2).unwrap();
         for (lifetime, slots) in [(0, 4), (1, 0), (1, 1), (1, 3), (1, 32)] {
-            assert_eq!(
-                plan.with_wheel(lifetime, slots),
-                Err(StateError::Wheel { lifetime, slots })
-            );
+            let error = StateError::Wheel { lifetime, slots };
+            assert_eq!(plan.with_wheel(lifetime, slots), Err(error));
         }
         assert_eq!(plan.with_wheel(u64::MAX, 2).unwrap().lifetime(), Some((u64::MAX, u64::MAX)));
     }

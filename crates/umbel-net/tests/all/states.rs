@@ -70,7 +70,7 @@ proptest! {
         let (mut model, mut now) = (Model::new(), 0);
         // Older keys may be there or not; the program has heard nothing of them, so it does not speak of them either.
         let alive = |model: &Model, key, now: u64| {
-            slots == 0 || model.get(&key).is_some_and(|&(_, touched)| now - touched <= lifetime)
+            model.get(&key).is_some_and(|&(_, touched)| slots == 0 || now - touched <= lifetime)
         };
         for op in ops {
             match op {
@@ -78,24 +78,20 @@ proptest! {
                     if model.contains_key(&key) || model.len() == 40 {
                         continue;
                     }
-                    let before = table.get(key);
-                    let alone = table.insert(key, state).unwrap();
-                    prop_assert_eq!(alone, before == Answer::Absent);
+                    let alone = table.get(key) == Answer::Absent;
+                    prop_assert_eq!(table.insert(key, state), Ok(alone));
                     model.insert(key, (state, now));
                 }
-                Op::Change(key, state) if model.contains_key(&key) && alive(&model, key, now) => {
-                    let before = table.get(key);
-                    prop_assert_eq!(table.change(key, state), Ok(before));
+                Op::Change(key, state) if alive(&model, key, now) => {
+                    prop_assert_eq!(Ok(table.get(key)), table.change(key, state));
                     model.insert(key, (state, now));
                 }
-                Op::Touch(key) if model.contains_key(&key) && alive(&model, key, now) => {
-                    let before = table.get(key);
-                    prop_assert_eq!(table.touch(key), before);
+                Op::Touch(key) if alive(&model, key, now) => {
+                    prop_assert_eq!(table.get(key), table.touch(key));
                     model.get_mut(&key).unwrap().1 = now;
                 }
-                Op::Remove(key) if model.contains_key(&key) && alive(&model, key, now) => {
-                    let before = table.get(key);
-                    prop_assert_eq!(table.remove(key), before);
+                Op::Remove(key) if alive(&model, key, now) => {
+                    prop_assert_eq!(table.get(key), table.remove(key));
                     model.remove(&key);
                 }
                 Op::Wait(ticks) if slots != 0 => {
@@ -113,8 +109,8 @@ proptest! {
             prop_assert_eq!(receipt.keys, receipt.by_state.iter().sum::<u64>() + receipt.unknown);
             if slots == 0 {
                 prop_assert_eq!(table.len(), model.len() as u64);
-                let pairs = 255.0;
-                prop_assert!((receipt.error - model.len() as f64 / pairs).abs() < 1e-12);
+                // Of 255 pairs.
+                prop_assert!((receipt.error - model.len() as f64 / 255.0).abs() < 1e-12);
             }
         }
         // Once all is removed, nothing is left, not even what was unknown.
@@ -264,31 +260,25 @@ fn errors_of_each_kind_are_as_computed() {
 
     // Each pair that is held passes.
     let share = (KEYS - shared) as f64 / pairs;
-    let absent = (KEYS..KEYS + TRIALS).filter(|&key| told.get(key) != Answer::Absent).count();
-    check("false positives", absent as u64, TRIALS, share);
-    let absent = (KEYS..KEYS + TRIALS).filter(|&key| only_set.get(key) != Answer::Absent).count();
-    check("false positives, set", absent as u64, TRIALS, share);
+    for (what, table) in [("false positives", &told), ("false positives, set", &only_set)] {
+        let passed = (KEYS..KEYS + TRIALS).filter(|&key| table.get(key) != Answer::Absent).count();
+        check(what, passed as u64, TRIALS, share);
+    }
 
-    let count = |table: &States, wrong: &dyn Fn(Answer, u8) -> bool| {
-        (0..KEYS).map(key).filter(|&(key, state)| wrong(table.get(key), state)).count() as u64
+    let wrong = |table: &States| -> Vec<Answer> {
+        let wrong =
+            |(key, state)| Some(table.get(key)).filter(|&found| found != Answer::State(state));
+        (0..KEYS).map(key).filter_map(wrong).collect()
     };
-    let unknown = count(&told, &|answer, _| answer == Answer::Unknown);
-    // Keys with a pair in common are unknown together: twice the variance of the binomial law, at most thrice.
-    let rate = math::unknown(KEYS, pairs, 0.75);
-    let deviation = (3.0 * KEYS as f64 * rate).sqrt();
-    assert!((unknown as f64 - KEYS as f64 * rate).abs() < 6.0 * deviation, "{unknown}, {rate}");
-    assert_eq!(
-        count(&told, &|answer, state| ![Answer::State(state), Answer::Unknown].contains(&answer)),
-        0
-    );
-    // Bound for a sum of dependent indicators, as above.
-    let rate = math::false_return(KEYS, pairs, 0.75);
-    let false_returns = count(&only_set, &|answer, state| answer != Answer::State(state));
-    let deviation = (3.0 * KEYS as f64 * rate).sqrt();
-    assert!(
-        (false_returns as f64 - KEYS as f64 * rate).abs() < 6.0 * deviation,
-        "{false_returns}, {rate}"
-    );
+    // Keys with a pair in common are wrong together: twice the variance of the binomial law, at most thrice.
+    let is_near = |found: usize, rate: f64| {
+        let (mean, found) = (KEYS as f64 * rate, found as f64);
+        assert!((found - mean).abs() < 6.0 * (3.0 * mean).sqrt(), "{found}, {rate}");
+    };
+    let unknown = wrong(&told);
+    assert!(unknown.iter().all(|&answer| answer == Answer::Unknown));
+    is_near(unknown.len(), math::unknown(KEYS, pairs, 0.75));
+    is_near(wrong(&only_set).len(), math::false_return(KEYS, pairs, 0.75));
 }
 
 /// Keys that come and go leave no more full buckets than the plan provides for, and no insertion fails: at every width.

@@ -22,52 +22,37 @@ pub struct Step {
 pub(crate) fn explain(choice: &Choice, goal: &Goal) -> Vec<Step> {
     let Some(plan) = &choice.plan else { return Vec::new() };
     let mut steps = vec![size(plan), rate(plan)];
+    let mut add = |what, source, how| steps.push(Step { what, how, source });
     if plan.kind() == Kind::Cascade && goal.except > 0 {
-        let caught = goal.except as f64 * plan.predicted_fpp();
+        let (except, rate) = (goal.except, plan.predicted_fpp());
+        let (caught, rate) = (except as f64 * rate, number(rate));
         let how = format!(
-            "s·p = {} · {} = {caught:.0} keys of the other list pass the first level; what tells them apart takes {} bytes",
-            goal.except,
-            number(plan.predicted_fpp()),
+            "s·p = {except} · {rate} = {caught:.0} keys of the other list pass the first level; what tells them apart takes {} bytes",
             choice.memory - plan.bytes()
         );
-        steps.push(Step { what: "levels", how, source: sources::of(plan.variant()) });
+        add("levels", sources::of(plan.variant()), how);
     }
     if plan.kind() == Kind::Scalable {
         let more = plan.keys().saturating_mul(10);
         let how = format!("{} bytes in all links with 10 n = {more} keys", plan.bytes_at(more));
-        steps.push(Step { what: "growth", how, source: sources::of(plan.variant()) });
+        add("growth", sources::of(plan.variant()), how);
     }
-    let bound = -choice.fpp.log2();
-    let bits = 8.0 * choice.memory as f64 / plan.keys() as f64;
-    steps.push(Step {
-        what: "bound",
-        how: format!(
-            "log2(1/p) = {bound:.2} bits per key at least; it has {bits:.2}, {:.2} times as many",
-            bits / bound
-        ),
-        source: sources::BOUND,
-    });
-    steps.push(Step {
-        what: "hash",
-        how: format!(
-            "keys of equal hashes add n·2^-128 = {} to the rate",
-            number(hash_collisions(plan.keys(), 128))
-        ),
-        source: sources::OURS,
-    });
+    let (bound, bits) = (-choice.fpp.log2(), 8.0 * choice.memory as f64 / plan.keys() as f64);
+    let times = format!("{:.2} times as many", bits / bound);
+    let how = format!("log2(1/p) = {bound:.2} bits per key at least; it has {bits:.2}, {times}");
+    add("bound", sources::BOUND, how);
+    let equal = number(hash_collisions(plan.keys(), 128));
+    let how = format!("keys of equal hashes add n·2^-128 = {equal} to the rate");
+    add("hash", sources::OURS, how);
     if let (Some(costs), Some(price), Some(cost)) = (goal.costs, choice.price, choice.cost) {
         let Costs { lookup, false_answer, absent } = costs;
+        let [time, rate, cost] = [price.one, choice.fpp, cost].map(number);
+        let [lookup, false_answer] = [lookup, false_answer].map(number);
         let how = format!(
-            "t + (1 - a)·W + a·p·F = {} + {:.3}·{} + {absent:.3}·{}·{} = {} ns; without a filter W = {} ns",
-            number(price.one),
-            1.0 - absent,
-            number(lookup),
-            number(choice.fpp),
-            number(false_answer),
-            number(cost),
-            number(lookup)
+            "t + (1 - a)·W + a·p·F = {time} + {:.3}·{lookup} + {absent:.3}·{rate}·{false_answer} = {cost} ns; without a filter W = {lookup} ns",
+            1.0 - absent
         );
-        steps.push(Step { what: "cost", how, source: sources::OURS });
+        add("cost", sources::OURS, how);
     }
     steps
 }
@@ -77,18 +62,13 @@ fn size(plan: &Plan) -> Step {
     let n = keys as f64;
     let per_block = |bits: u64, keys: f64| 512.0 * keys / bits as f64;
     let blocks = |bits: u64, keys: f64| {
-        format!(
-            "{} blocks of 512 bits with {:.2} keys on average, k = {probes}",
-            bits / 512,
-            per_block(bits, keys)
-        )
+        let (blocks, keys) = (bits / 512, per_block(bits, keys));
+        format!("{blocks} blocks of 512 bits with {keys:.2} keys on average, k = {probes}")
     };
     let how = match plan.variant() {
         Variant::Blocked | Variant::Cascade { .. } => {
-            format!(
-                "m/n is the least with sum over L of Poisson(L; 512 n/m)·f(L) <= p: {}",
-                blocks(bits, n)
-            )
+            let blocks = blocks(bits, n);
+            format!("m/n is the least with sum over L of Poisson(L; 512 n/m)·f(L) <= p: {blocks}")
         }
         Variant::Classic => format!(
             "m = -k·n / ln(1 - p^(1/k)) = {probes}·{keys} / {}, in blocks of 512: {bits} bits; -n·ln p / (ln 2)^2 = {}",
@@ -103,16 +83,14 @@ fn size(plan: &Plan) -> Step {
             "{counter_bits} bits for each bit of a blocked filter: {}",
             blocks(bits / u64::from(counter_bits), n)
         ),
-        Variant::Scalable { growth } => format!(
-            "first link for n keys at {}: {}; the next ones for {}",
-            if growth == Growth::Doubling { "p/2" } else { "6p/pi^2" },
-            blocks(bits, n),
-            if growth == Growth::Doubling {
-                "2n, 4n, ... at p/4, p/8, ..."
-            } else {
-                "n more at 6p/(pi·i)^2"
-            }
-        ),
+        Variant::Scalable { growth } => {
+            let (first, next) = match growth {
+                Growth::Doubling => ("p/2", "2n, 4n, ... at p/4, p/8, ..."),
+                _ => ("6p/pi^2", "n more at 6p/(pi·i)^2"),
+            };
+            let blocks = blocks(bits, n);
+            format!("first link for n keys at {first}: {blocks}; the next ones for {next}")
+        }
         Variant::Window { generations } => format!(
             "{generations} generations for n/{} keys each at 1 - (1 - p)^(1/{generations}): {}",
             generations - 1,
@@ -147,11 +125,9 @@ fn rate(plan: &Plan) -> Step {
         Variant::Blocked
         | Variant::Counting { .. }
         | Variant::Cascade { .. }
-        | Variant::Attributes { .. } => {
-            format!(
-                "sum over L of Poisson(L; 512 n/m)·f(L) = {predicted}, f(L) exact for {probes} probes of L keys in a block"
-            )
-        }
+        | Variant::Attributes { .. } => format!(
+            "sum over L of Poisson(L; 512 n/m)·f(L) = {predicted}, f(L) exact for {probes} probes of L keys in a block"
+        ),
         Variant::Classic => format!(
             "(1 - e^(-kn/m))^k = {}; exactly {predicted}",
             number(classic::fpp_limit(keys, bits, probes))

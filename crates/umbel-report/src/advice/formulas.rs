@@ -89,18 +89,15 @@ pub fn best_for_sent(sent: f64, most: f64) -> (f64, u32, f64) {
         if low > most {
             continue;
         }
+        let fits = |bits| sent_per_key(bits, k) <= sent;
         let bits = if sent_per_key(low, k) > sent {
             continue;
-        } else if sent_per_key(high, k) <= sent {
+        } else if fits(high) {
             high
         } else {
             for _ in 0..100 {
                 let middle = (low + high) / 2.0;
-                if sent_per_key(middle, k) <= sent {
-                    low = middle;
-                } else {
-                    high = middle;
-                }
+                *(if fits(middle) { &mut low } else { &mut high }) = middle;
             }
             low
         };
@@ -179,8 +176,8 @@ mod tests {
     #[test]
     fn an_intersection_errs_between_a_fresh_filter_and_the_worse_input() {
         let (bits, probes) = (100_000, 7);
-        for (left, right, shared) in
-            [(10_000, 5_000, 0), (10_000, 10_000, 3_000), (8_000, 9_000, 8_000)]
+        for [left, right, shared] in
+            [[10_000, 5_000, 0], [10_000, 10_000, 3_000], [8_000, 9_000, 8_000]]
         {
             let rate = fpp_of_intersection(left, right, shared, bits, probes);
             let limit = |keys| fpp_textbook(keys, bits, probes);

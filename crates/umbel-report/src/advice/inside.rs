@@ -53,9 +53,8 @@ impl<'a> Inside<'a> {
         self.some(part, blocks).for_each(|block| match self.variant {
             // The first two planes show which counters are not 0.
             Variant::Counting { .. } => {
-                let used =
-                    block_words(&block[0]).iter().zip(block_words(&block[1])).map(|(a, b)| a | b);
-                each(used.map(u64::count_ones).sum());
+                let pairs = block_words(&block[0]).iter().zip(block_words(&block[1]));
+                each(pairs.map(|(a, b)| (a | b).count_ones()).sum());
             }
             Variant::Stable { .. } | Variant::Coded { .. } => {
                 let mut used = 0;

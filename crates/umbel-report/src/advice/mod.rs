@@ -161,9 +161,7 @@ impl fmt::Display for Obstacle {
         match self {
             Self::KeepsKeys => f.write_str("keys cannot be removed"),
             Self::DoesNotGrow => f.write_str("has a fixed size: more keys raise its rate"),
-            Self::BuiltAtOnce => {
-                f.write_str("is built from all its keys at once, and takes none later")
-            }
+            Self::BuiltAtOnce => "is built from all its keys at once, and takes none later".fmt(f),
             Self::Forgets => f.write_str("forgets old keys"),
             Self::NeverForgets => f.write_str("never forgets, so it fills up as keys keep coming"),
             Self::Rows => f.write_str("is for rows of several fields, any of which is looked up"),
@@ -172,11 +170,11 @@ impl fmt::Display for Obstacle {
                 _ => write!(f, "would let about {keys:.0} of the keys pass that must not"),
             },
             Self::NothingExcluded => f.write_str("needs a list of keys that must not pass"),
-            Self::Memory { needs, limit } => {
-                write!(f, "needs {needs} bytes of memory; the limit is {limit}")
+            Self::Memory { needs: bytes, limit } => {
+                write!(f, "needs {bytes} bytes of memory; the limit is {limit}")
             }
-            Self::Ship { needs, limit } => {
-                write!(f, "has a file of {needs} bytes; the limit is {limit}")
+            Self::Ship { needs: bytes, limit } => {
+                write!(f, "has a file of {bytes} bytes; the limit is {limit}")
             }
             Self::Plan(error) => error.fmt(f),
         }
@@ -321,19 +319,12 @@ impl Goal {
     fn choice(&self, variant: Variant) -> Choice {
         let kind = variant.kind();
         let mut obstacles = self.obstacles(kind);
-        let useful = |plan: Plan| match self.fpp {
-            None if plan.fpp_at_capacity() > MOST_FPP => {
-                Err(PlanError::TooManyKeys(plan.keys(), plan.bits()))
-            }
-            _ => Ok(plan),
+        let useful = |plan: Plan| match self.fpp.is_some() || plan.fpp_at_capacity() <= MOST_FPP {
+            true => Ok(plan),
+            false => Err(PlanError::TooManyKeys(plan.keys(), plan.bits())),
         };
-        let plan = match self.plan(variant).and_then(useful) {
-            Ok(plan) => Some(plan),
-            Err(error) => {
-                obstacles.push(Obstacle::Plan(error));
-                None
-            }
-        };
+        let plan = self.plan(variant).and_then(useful);
+        let plan = plan.map_err(|error| obstacles.push(Obstacle::Plan(error))).ok();
         let memory = plan.as_ref().map_or(0, |plan| self.bytes(plan));
         let payload = plan.as_ref().map_or(0, |plan| memory / shrinkage(plan.variant()));
         let ship = payload + overhead(payload);
@@ -384,20 +375,13 @@ impl Goal {
             _ => Plan::for_keys(variant, keys, fpp),
         };
         // The limit in bytes of payload.
-        let sent = self
-            .ship
-            .map(|ship| ship.saturating_sub(overhead(ship)).saturating_mul(shrinkage(variant)));
-        let size = match (self.memory, sent) {
-            (Some(memory), Some(sent)) => Some(memory.min(sent)),
-            (memory, sent) => memory.or(sent),
-        };
+        let payload = |ship: u64| ship.saturating_sub(overhead(ship));
+        let sent = self.ship.map(|ship| payload(ship).saturating_mul(shrinkage(variant)));
+        let size = self.memory.into_iter().chain(sent).min();
+        let has_levels = variant.kind() == Kind::Cascade && self.except > 0;
         match (self.keys, self.fpp, size) {
             (Some(keys), Some(fpp), _) => lists(keys, fpp),
-            (Some(keys), None, Some(size))
-                if variant.kind() == Kind::Cascade && self.except > 0 =>
-            {
-                self.lowest_rate(keys, size, lists)
-            }
+            (Some(keys), None, Some(size)) if has_levels => self.lowest_rate(keys, size, lists),
             (Some(keys), None, Some(size)) => Plan::for_memory(variant, keys, size),
             (None, Some(fpp), Some(size)) => Plan::for_capacity(variant, fpp, size),
             _ => unreachable!("the goal was checked: it has two of them"),

@@ -54,12 +54,11 @@ fn poisson(lambda: f64) -> (u64, Vec<f64>) {
     let mode = lambda.floor() as u64;
     let follow = |next: &dyn Fn(u64) -> f64, loads: &mut dyn Iterator<Item = u64>| -> Vec<f64> {
         let mut weight = 1.0;
-        loads
-            .map_while(|load| {
-                weight *= next(load);
-                (weight >= 1e-24).then_some(weight)
-            })
-            .collect()
+        let weights = loads.map_while(|load| {
+            weight *= next(load);
+            (weight >= 1e-24).then_some(weight)
+        });
+        weights.collect()
     };
     let below = follow(&|load| (load + 1) as f64 / lambda, &mut (0..mode).rev());
     let above = follow(&|load| lambda / load as f64, &mut (mode + 1..));
@@ -91,11 +90,8 @@ impl Occupancy {
             for i in (0..self.chance.len()).rev() {
                 let occupied = self.lowest + i as u64;
                 let hit = occupied as f64 * each;
-                let from_below = if i == 0 {
-                    0.0
-                } else {
-                    self.chance[i - 1] * (1.0 - (occupied - 1) as f64 * each)
-                };
+                let miss = |occupied: u64| 1.0 - occupied as f64 * each;
+                let from_below = if i == 0 { 0.0 } else { self.chance[i - 1] * miss(occupied - 1) };
                 self.chance[i] = self.chance[i] * hit + from_below;
             }
             while self.chance.last().is_some_and(|&chance| chance < NEGLIGIBLE) {

@@ -324,20 +324,23 @@ mod tests {
         let (profile, receipt) = (Profile::of(filter, stretches), filter.receipt());
         assert_eq!(profile.loads.iter().sum::<u64>(), profile.blocks, "{filter:?}");
         assert_eq!(profile.stretches.len(), stretches.clamp(1, profile.blocks as usize));
-        let mut at = 0;
+        // One after the other, up to the end.
+        let end = |places: &mut dyn Iterator<Item = (u64, u64)>| {
+            places.fold(0, |at, (start, blocks)| {
+                assert_eq!(start, at, "{filter:?}");
+                at + blocks
+            })
+        };
         for stretch in &profile.stretches {
-            assert_eq!(stretch.start, at, "{filter:?}");
             assert!(stretch.blocks > 0);
             assert!(stretch.min <= stretch.fill && stretch.fill <= stretch.max, "{stretch:?}");
-            at += stretch.blocks;
         }
-        assert_eq!(at, profile.blocks);
-        let mut at = 0;
-        for section in &profile.sections {
-            assert_eq!(section.start, at);
-            at += section.blocks;
-        }
-        assert!(at == profile.blocks || profile.sections.is_empty());
+        assert_eq!(
+            end(&mut profile.stretches.iter().map(|it| (it.start, it.blocks))),
+            profile.blocks
+        );
+        let sections = end(&mut profile.sections.iter().map(|it| (it.start, it.blocks)));
+        assert!(sections == profile.blocks || profile.sections.is_empty());
         let generations = match filter.plan().variant() {
             Variant::Window { generations } => generations as usize,
             _ => 0,
@@ -353,14 +356,17 @@ mod tests {
             let total: f64 = expected.iter().sum();
             assert!((total / profile.blocks as f64 - 1.0).abs() < 1e-9, "{filter:?}: {total}");
             // The number of keys is estimated to match the mean of the bits.
-            let mean: f64 =
-                expected.iter().zip(0..).map(|(blocks, set)| blocks * f64::from(set)).sum();
-            let set = receipt.set_bits as f64;
+            let bits = expected.iter().zip(0..).map(|(blocks, set)| blocks * f64::from(set));
+            let (mean, set) = (bits.sum::<f64>(), receipt.set_bits as f64);
             assert!((mean - set).abs() <= 1e-6 * set, "{filter:?}: {mean} {set}");
             let counted: u64 = profile.loads.iter().zip(0..).map(|(n, set)| n * set).sum();
             assert_eq!(counted, receipt.set_bits);
         }
         profile
+    }
+
+    fn names(profile: &Profile) -> Vec<&str> {
+        profile.sections.iter().map(|section| &section.name[..]).collect()
     }
 
     #[test]
@@ -375,15 +381,12 @@ mod tests {
         }
         let plan = Plan::for_keys(Kind::Scalable, 1_000, 0.01).unwrap();
         let profile = check(&filter(&plan, 10_000), 50);
-        let names: Vec<_> = profile.sections.iter().map(|section| &section.name[..]).collect();
-        assert_eq!(names, ["link 1", "link 2", "link 3", "link 4"]);
+        assert_eq!(names(&profile), ["link 1", "link 2", "link 3", "link 4"]);
         let plan = Plan::for_keys(Kind::Attributes, 1_000, 0.01).unwrap();
-        let mut rows =
-            Attributes::with_names(&plan, &["id", "city"], KeyHasher::default()).unwrap();
+        let rows = Attributes::with_names(&plan, &["id", "city"], KeyHasher::default());
+        let mut rows = rows.unwrap();
         rows.insert_row(&["1", "Rome"]).unwrap();
-        let profile = check(&AnyFilter::Attributes(rows), 50);
-        let names: Vec<_> = profile.sections.iter().map(|section| &section.name[..]).collect();
-        assert_eq!(names, ["id", "city", "tag filter"]);
+        assert_eq!(names(&check(&AnyFilter::Attributes(rows), 50)), ["id", "city", "tag filter"]);
         let keys: Vec<u64> = (0..5_000).collect();
         let cascade = Cascade::build(&keys[..1_000], &keys[1_000..], 0.01, KeyHasher::default());
         let profile = check(&AnyFilter::Cascade(cascade.unwrap()), 50);
@@ -401,12 +404,8 @@ mod tests {
     /// χ² of loads against their expectation, over classes of at least 8 blocks.
     #[test]
     fn loads_are_as_expected() {
-        for (kind, fpp) in [
-            (Kind::Blocked, 0.01),
-            (Kind::Blocked, 0.1),
-            (Kind::Classic, 0.01),
-            (Kind::Counting, 1e-4),
-        ] {
+        use Kind::{Blocked, Classic, Counting};
+        for (kind, fpp) in [(Blocked, 0.01), (Blocked, 0.1), (Classic, 0.01), (Counting, 1e-4)] {
             let plan = Plan::for_keys(kind, 200_000, fpp).unwrap();
             let profile = check(&filter(&plan, 200_000), 100);
             let (mut classes, mut square) = (0.0, 0.0);
@@ -420,10 +419,8 @@ mod tests {
             }
             // Mean classes − 1, variance twice that; 6 standard deviations.
             let free = classes - 1.0;
-            assert!(
-                square < free + 6.0 * f64::sqrt(2.0 * free),
-                "{kind} {fpp}: {square} of {free}"
-            );
+            let most = free + 6.0 * f64::sqrt(2.0 * free);
+            assert!(square < most, "{kind} {fpp}: {square} of {free}");
         }
     }
 

@@ -3,7 +3,7 @@
 use umbel::{Kind, MAX_PROBES, Plan, Variant};
 
 use super::formulas::sent_per_key;
-use super::{Error, Goal, advise, overhead};
+use super::{Choice, Error, Goal, advise, overhead};
 
 /// A filter to send.
 #[derive(Clone, Debug)]
@@ -45,19 +45,11 @@ impl Sent {
 /// [`Error::Plan`] if there is no filter for such a goal.
 pub fn by_bits_sent(keys: u64, fpp: f64) -> Result<Vec<Sent>, Error> {
     let goal = Goal { known: true, ..Goal::for_keys(keys, fpp) };
-    let plain = advise(&goal)?.choices.into_iter().filter(super::Choice::fits);
-    let mut all: Vec<Sent> = plain
-        .filter_map(|choice| {
-            let (bytes, memory) = (choice.ship, choice.memory);
-            choice.plan.map(|plan| Sent {
-                variant: choice.variant,
-                plan,
-                packed: false,
-                bytes,
-                memory,
-            })
-        })
-        .collect();
+    let plain = advise(&goal)?.choices.into_iter().filter(Choice::fits);
+    let sent = |Choice { variant, plan, ship, memory, .. }| {
+        Some(Sent { variant, plan: plan?, packed: false, bytes: ship, memory })
+    };
+    let mut all: Vec<Sent> = plain.filter_map(sent).collect();
     // With the best number of probes in memory, half of the bits are set, and packing does not help.
     let best = Plan::for_keys(Kind::Classic, keys, fpp)?.probes();
     for probes in 1..best.min(MAX_PROBES) {

@@ -45,10 +45,8 @@ mod tests {
             assert_eq!(least.0, 0.5);
             let back = classic::bits_per_key(least.1.exp());
             assert!((back / bits - 1.0).abs() < 1e-12);
-            assert!(
-                (log_fpp_at_clear(bits, 0.3) - log_fpp_at_clear(bits, 0.7)).abs() < 1e-12,
-                "symmetric"
-            );
+            let [left, right] = [0.3, 0.7].map(|clear| log_fpp_at_clear(bits, clear));
+            assert!((left - right).abs() < 1e-12, "symmetric");
         }
     }
 

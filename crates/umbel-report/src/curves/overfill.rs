@@ -38,11 +38,8 @@ mod tests {
                 assert!(points.is_empty());
                 continue;
             }
-            assert!(
-                points.windows(2).all(|pair| pair[0].1 <= pair[1].1 * 1.000_001),
-                "{}",
-                plan.kind()
-            );
+            let grows = points.windows(2).all(|pair| pair[0].1 <= pair[1].1 * 1.000_001);
+            assert!(grows, "{}", plan.kind());
             let upto = points.iter().filter(|point| point.0 <= 1.0);
             assert!(upto.clone().count() > 30 && upto.clone().all(|point| point.1 <= 0.01));
             let (_, last) = points[points.len() - 1];

@@ -6,9 +6,9 @@ use crate::curves::bits::{RANGE, TOP, curve};
 use umbel::Kind;
 
 use super::canvas::{Area, Canvas};
-use super::chart::{Axis, Chart, Legend, titled};
+use super::chart::{Axis, Chart, titled};
 use super::style::{BLACK, DOTTED, GREY, Look, MIXED};
-use super::{Curve, Drawn, Goal};
+use super::{Curve, Goal, draw_all, legend_of, shows};
 use umbel_numbers::{Rate, counted};
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
@@ -19,11 +19,8 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let height = |curve: &Curve| curve.points[curve.points.len() / 2].1;
     curves.sort_by(|a, b| height(b).total_cmp(&height(a)));
     let (curves, above): (Vec<_>, Vec<_>) =
-        curves.into_iter().partition(|curve| curve.shows(1.0, TOP));
-    let mut legend = Legend::new();
-    for curve in &curves {
-        legend.add(curve.look(), curve.name());
-    }
+        curves.into_iter().partition(|curve| shows(curve, 1.0, TOP));
+    let mut legend = legend_of(&curves);
     let formula = Look::line(BLACK, MIXED).width(1.2);
     legend.say("");
     legend.add(formula, "Bloom's formula: 1/ln 2 = 1.44");
@@ -44,10 +41,8 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     }
 
     let area = Area { left: 85.0, top: 80.0, right: 625.0, bottom: 480.0 };
-    let words = format!(
-        "Bits per key over log2(1/p), the fewest of any filter, for {}",
-        counted(keys, "key")
-    );
+    let keys = counted(keys, "key");
+    let words = format!("Bits per key over log2(1/p), the fewest of any filter, for {keys}");
     let mut canvas = titled(&words, 685.0 + legend.width(), 545.0);
     let x = Axis::log(RANGE.0, RANGE.1, 9, "false-positive rate, p");
     // Powers of ten are exact, and their inverses rounded once: on some systems negative powers are not.
@@ -59,10 +54,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     if let Some(asked) = asked {
         chart.curve(&mut canvas, &[(fpp, 1.0), (fpp, TOP)], asked);
     }
-    for (number, curve) in curves.iter().enumerate() {
-        chart.curve(&mut canvas, &curve.points, curve.look());
-        chart.markers(&mut canvas, &curve.marked(number, 8), curve.look());
-    }
+    draw_all(&chart, &mut canvas, &curves, 8);
     // Drawn over the classic filter's line, which it nearly covers.
     let bloom = 1.0 / f64::ln(2.0);
     chart.curve(&mut canvas, &[(RANGE.0, bloom), (RANGE.1, bloom)], formula);

@@ -110,25 +110,22 @@ impl Canvas {
         const RADIUS: f64 = 4.5;
         const SQUARE: [Point; 4] = [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)];
         let colour = look.colour;
-        let around = |points: &[Point]| -> Vec<Point> {
-            points.iter().map(|(dx, dy)| (x + RADIUS * dx, y + RADIUS * dy)).collect()
+        let around = |points: &[Point]| {
+            let point = |(dx, dy): &Point| (x + RADIUS * dx, y + RADIUS * dy);
+            list(&points.iter().map(point).collect::<Vec<_>>())
         };
         // Filled, or white with a border.
         let full = format!("fill=\"{colour}\"");
         let hollow = format!("fill=\"{WHITE}\" stroke=\"{colour}\" stroke-width=\"2\"");
-        let circle = |fill: &str| {
-            format!("<circle cx=\"{}\" cy=\"{}\" r=\"{RADIUS}\" {fill}/>", number(x), number(y))
+        let place = format!("cx=\"{}\" cy=\"{}\"", number(x), number(y));
+        let circle = |fill: &str| format!("<circle {place} r=\"{RADIUS}\" {fill}/>");
+        let polygon =
+            |shape: &[Point], fill: &str| format!("<polygon points=\"{}\" {fill}/>", around(shape));
+        let arm = |arm: [Point; 2]| {
+            let points = around(&arm);
+            format!("<polyline points=\"{points}\" stroke=\"{colour}\" stroke-width=\"2\"/>")
         };
-        let polygon = |points: &[Point], fill: &str| {
-            format!("<polygon points=\"{}\" {fill}/>", list(&around(points)))
-        };
-        let crossed = |arms: [[Point; 2]; 2]| {
-            let arm = |arm: [Point; 2]| {
-                let points = list(&around(&arm));
-                format!("<polyline points=\"{points}\" stroke=\"{colour}\" stroke-width=\"2\"/>")
-            };
-            arms.map(arm).concat()
-        };
+        let crossed = |arms: [[Point; 2]; 2]| arms.map(arm).concat();
         let svg = match look.marker {
             Marker::None => return,
             Marker::Disc => circle(&full),

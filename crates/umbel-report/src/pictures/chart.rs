@@ -138,13 +138,9 @@ impl Chart {
     /// Markers on the points that are in the area.
     pub(crate) fn markers(&self, canvas: &mut Canvas, points: &[Point], look: Look) {
         let Area { left, top, right, bottom } = self.area;
-        for (x, y) in self.pixels(points) {
-            let inside =
-                (left - 1.0..right + 1.0).contains(&x) && (top - 1.0..bottom + 1.0).contains(&y);
-            if inside {
-                canvas.marker((x, y), look);
-            }
-        }
+        let (across, down) = (left - 1.0..right + 1.0, top - 1.0..bottom + 1.0);
+        let inside = |(x, y): &Point| across.contains(x) && down.contains(y);
+        self.pixels(points).into_iter().filter(inside).for_each(|at| canvas.marker(at, look));
     }
 
     /// A filled shape, cut off where it leaves the area.
@@ -240,37 +236,25 @@ mod tests {
 
     #[test]
     fn ticks_at_round_numbers() {
-        let labels = |axis: &Axis| -> Vec<String> {
-            axis.ticks.iter().map(|(_, label)| label.clone()).collect()
-        };
-        assert_eq!(
-            labels(&Axis::linear(0.0, 1.0, 5, "")),
-            ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
-        );
-        assert_eq!(labels(&Axis::linear(-4.6, 0.0, 5, "")), ["-4", "-3", "-2", "-1", "0"]);
-        assert_eq!(labels(&Axis::linear(190.0, 350.0, 4, "")), ["200", "250", "300", "350"]);
-        assert_eq!(labels(&Axis::log(0.01, 1.0, 9, "")), ["0.01", "0.1", "1"]);
-        assert_eq!(labels(&Axis::log(1e-9, 1.0, 5, "")), ["1e-8", "1e-6", "1e-4", "0.01", "1"]);
-        assert_eq!(
-            labels(&Axis::log(1.0, 1e12, 6, "")),
-            ["1", "100", "1e4", "1e6", "1e8", "1e10", "1e12"]
-        );
-    }
-
-    #[test]
-    fn counts_are_whole_and_brief() {
-        let labels = |axis: Axis| -> Vec<String> {
-            axis.ticks.into_iter().map(|(_, label)| label).collect()
-        };
-        assert_eq!(labels(Axis::counts(0.0, 1.05, 6, "")), ["0", "1"]);
-        assert_eq!(labels(Axis::counts(0.0, 1973.0, 5, "")), ["0", "500", "1,000", "1,500"]);
-        assert_eq!(labels(Axis::counts(0.0, 4e5, 2, "")), ["0", "200,000", "400,000"]);
-        let millions = Axis::counts(0.0, 2.1e6, 5, "blocks");
-        assert_eq!(millions.name, "blocks, in millions");
-        assert_eq!(labels(millions), ["0", "0.5", "1", "1.5", "2"]);
-        let billions = Axis::counts(0.0, 3.8e10, 4, "blocks");
-        assert_eq!(billions.name, "blocks, in billions");
-        assert_eq!(labels(billions), ["0", "10", "20", "30"]);
+        for (axis, labels) in [
+            (Axis::linear(0.0, 1.0, 5, ""), "0.0 0.2 0.4 0.6 0.8 1.0"),
+            (Axis::linear(-4.6, 0.0, 5, ""), "-4 -3 -2 -1 0"),
+            (Axis::linear(190.0, 350.0, 4, ""), "200 250 300 350"),
+            (Axis::log(0.01, 1.0, 9, ""), "0.01 0.1 1"),
+            (Axis::log(1e-9, 1.0, 5, ""), "1e-8 1e-6 1e-4 0.01 1"),
+            (Axis::log(1.0, 1e12, 6, ""), "1 100 1e4 1e6 1e8 1e10 1e12"),
+            // Whole and brief.
+            (Axis::counts(0.0, 1.05, 6, ""), "0 1"),
+            (Axis::counts(0.0, 1973.0, 5, ""), "0 500 1,000 1,500"),
+            (Axis::counts(0.0, 4e5, 2, ""), "0 200,000 400,000"),
+            (Axis::counts(0.0, 2.1e6, 5, ""), "0 0.5 1 1.5 2"),
+            (Axis::counts(0.0, 3.8e10, 4, ""), "0 10 20 30"),
+        ] {
+            let found: Vec<_> = axis.ticks.iter().map(|(_, label)| &label[..]).collect();
+            assert_eq!(found.join(" "), labels);
+        }
+        assert_eq!(Axis::counts(0.0, 2.1e6, 5, "blocks").name, "blocks, in millions");
+        assert_eq!(Axis::counts(0.0, 3.8e10, 4, "blocks").name, "blocks, in billions");
     }
 
     #[test]

@@ -25,12 +25,8 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let others = [4.0, 8.0, 16.0, 24.0];
     // A curve on top of the goal's would only hide it.
     let others = others.into_iter().filter(|other| (other / own - 1.0).abs() > 0.06);
-    let looks = [
-        Look::line(ORANGE, DASHED),
-        Look::line(GREEN, MIXED),
-        Look::line(VERMILION, DOTTED),
-        Look::line(GREY, DASHED),
-    ];
+    let looks = [(ORANGE, DASHED), (GREEN, MIXED), (VERMILION, DOTTED), (GREY, DASHED)];
+    let looks = looks.map(|(colour, dash)| Look::line(colour, dash));
     let curves: Vec<_> = others.zip(looks).collect();
     let mine = Look::new(BLUE, SOLID, Marker::Disc);
     let deepest = curves.iter().map(|(bits, _)| *bits).fold(own, f64::max);

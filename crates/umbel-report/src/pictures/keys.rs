@@ -14,28 +14,17 @@ use umbel_numbers::{Count, Rate, Size};
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let plan = &goal.classic;
-    let looks = [
-        Look::line(GREY, SOLID),
-        Look::line(ORANGE, DASHED),
-        Look::line(SKY, SOLID),
-        Look::line(GREEN, MIXED),
-        Look::line(BLUE, SOLID),
-        Look::line(VERMILION, DASHED),
-        Look::line(PURPLE, SOLID),
-        Look::line(GREY, DOTTED),
-    ];
+    let colours = [GREY, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE, GREY];
+    let dashes = [SOLID, DASHED, SOLID, MIXED, SOLID, DASHED, SOLID, DOTTED];
+    let looks = colours.into_iter().zip(dashes).map(|(colour, dash)| Look::line(colour, dash));
     let least = (plan.predicted_fpp() / 10.0).clamp(1e-30, 1e-9);
     let (own, star) = own_curve(plan);
     let mark = Look::new(BLACK, SOLID, Marker::Star);
     let mut legend = Legend::new();
     legend.add(mark, "the plan, a classic filter:");
-    for words in [
-        format!("m = {} bits, {}", Count(plan.bits()), Size(plan.bytes())),
-        format!("k = {}", plan.probes()),
-        format!("n = {}, rate {}", Count(plan.keys()), Rate(star.1)),
-    ] {
-        legend.say_inside(words);
-    }
+    legend.say_inside(format!("m = {} bits, {}", Count(plan.bits()), Size(plan.bytes())));
+    legend.say_inside(format!("k = {}", plan.probes()));
+    legend.say_inside(format!("n = {}, rate {}", Count(plan.keys()), Rate(star.1)));
     legend.say("");
     // A curve on top of the plan's would only hide it.
     let others = LOG2_BITS.into_iter().zip(looks);

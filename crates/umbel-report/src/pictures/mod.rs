@@ -17,6 +17,7 @@ use umbel::{AnyFilter, Plan, Portable};
 
 use crate::curves::{Curve, Goal};
 use canvas::Canvas;
+use chart::{Chart, Legend};
 
 /// A picture.
 #[derive(Clone, Debug)]
@@ -37,16 +38,14 @@ pub fn of_plans(plans: &[Plan]) -> Vec<Picture> {
         ("exponent", "why half of the bits should be set", exponent::picture),
         ("rate-by-keys", "the false-positive rate by keys, and the plan", keys::picture),
         ("overfill", "the rate with fewer and more keys than planned", overfill::picture),
-        (
-            "bits-by-rate",
-            "bits per key of every kind, over the fewest possible, by rate",
-            bits::picture,
-        ),
+        ("bits-by-rate", BITS, bits::picture),
     ];
     let draw =
         |(name, shows, draw): (_, _, Draw)| Picture { name, shows, svg: draw(&goal).finish() };
     pictures.map(draw).into()
 }
+
+const BITS: &str = "bits per key of every kind, over the fewest possible, by rate";
 
 /// Draws how full the blocks of a filter are; `name` is what it is called.
 pub fn of_filter<H: Portable>(filter: &AnyFilter<H>, name: &str) -> String {
@@ -56,25 +55,23 @@ pub fn of_filter<H: Portable>(filter: &AnyFilter<H>, name: &str) -> String {
 /// Draws a picture of a goal.
 type Draw = fn(&Goal<'_>) -> Canvas;
 
-/// How a curve is drawn.
-trait Drawn {
-    /// Whether part of it is between `low` and `high`, so a legend should list it.
-    fn shows(&self, low: f64, high: f64) -> bool;
-    fn look(&self) -> style::Look;
-    /// Every `step`th point, with a different start per curve, so markers of neighbouring curves stay apart.
-    fn marked(&self, number: usize, step: usize) -> Vec<canvas::Point>;
+/// Whether part of a curve is between `low` and `high`, so a legend should list it.
+fn shows(curve: &Curve, low: f64, high: f64) -> bool {
+    curve.points.iter().any(|point| (low..=high).contains(&point.1))
 }
 
-impl Drawn for Curve {
-    fn shows(&self, low: f64, high: f64) -> bool {
-        self.points.iter().any(|point| (low..=high).contains(&point.1))
-    }
+fn legend_of(curves: &[Curve]) -> Legend {
+    let mut legend = Legend::new();
+    curves.iter().for_each(|curve| legend.add(style::of_kind(curve.kinds[0]), curve.name()));
+    legend
+}
 
-    fn look(&self) -> style::Look {
-        style::of_kind(self.kinds[0])
-    }
-
-    fn marked(&self, number: usize, step: usize) -> Vec<canvas::Point> {
-        self.points.iter().copied().skip(number * 3 % step).step_by(step).collect()
+/// Draws curves with markers on every `step`th point, with a different start per curve, so markers of neighbouring curves
+/// stay apart.
+fn draw_all(chart: &Chart, canvas: &mut Canvas, curves: &[Curve], step: usize) {
+    for (number, Curve { kinds, points }) in curves.iter().enumerate() {
+        let (look, marked) = (style::of_kind(kinds[0]), points.iter().skip(number * 3 % step));
+        chart.curve(canvas, points, look);
+        chart.markers(canvas, &marked.step_by(step).copied().collect::<Vec<_>>(), look);
     }
 }

@@ -10,14 +10,12 @@ use super::style::{BLUE, DASHED, GREEN, GREY, Look, Marker, ORANGE, SOLID, VERMI
 use umbel_numbers::Count;
 
 pub(super) fn picture(_: &Goal<'_>) -> Canvas {
-    let looks = [
-        Look::new(BLUE, SOLID, Marker::Disc),
-        Look::new(GREEN, SOLID, Marker::Square),
-        Look::new(ORANGE, SOLID, Marker::Diamond),
-        Look::new(VERMILION, SOLID, Marker::Up),
-    ];
+    let markers = [Marker::Disc, Marker::Square, Marker::Diamond, Marker::Up];
+    let colours = [BLUE, GREEN, ORANGE, VERMILION].into_iter().zip(markers);
+    let looks = colours.map(|(colour, marker)| Look::new(colour, SOLID, marker));
+    let looks: Vec<_> = TENTHS.into_iter().zip(looks).collect();
     let mut legend = Legend::new();
-    for (tenths, look) in TENTHS.into_iter().zip(looks).rev() {
+    for &(tenths, look) in looks.iter().rev() {
         let best = classic::best_probes(tenths as f64, 10.0);
         legend.add(look.width(0.0), format!("n = 0.{tenths} m, best k = {best:.2}"));
     }
@@ -36,7 +34,7 @@ pub(super) fn picture(_: &Goal<'_>) -> Canvas {
             if bits == BITS[0] { "exact and limit differ" } else { "exact and limit agree" };
         let heading = format!("m = {} bits: {forms}", Count(bits));
         let chart = Chart::new(&mut canvas, area, x, y, &heading);
-        for (tenths, look) in TENTHS.into_iter().zip(looks) {
+        for &(tenths, look) in &looks {
             let [exact, limit] = curves(bits, tenths);
             chart.curve(&mut canvas, &exact, look.width(1.6));
             chart.curve(&mut canvas, &limit, Look { dash: DASHED, ..look }.width(1.6));

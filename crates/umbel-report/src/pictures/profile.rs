@@ -155,15 +155,16 @@ fn along(canvas: &mut Canvas, profile: &Profile) -> Legend {
 /// The fill of each of a few blocks.
 fn each_block(canvas: &mut Canvas, profile: &Profile) -> Legend {
     let fills: Vec<_> = profile.stretches.iter().map(|one| one.fill).collect();
-    columns(canvas, "Fill of each block", ("block of the file", 0), &fills, mean(profile));
+    let titles = ["Fill of each block", "block of the file"];
+    columns(canvas, titles, 0, (&fills, mean(profile)));
     legend(profile, BLOCKS, "fill")
 }
 
 /// The fill of the generations of a window, which are interleaved in the file.
 fn generations(canvas: &mut Canvas, profile: &Profile) -> Legend {
     let fills: Vec<_> = profile.generations.iter().map(|one| one.fill).collect();
-    let titles = ("Fill of each generation", ("generation", 1));
-    let chart = columns(canvas, titles.0, titles.1, &fills, mean(profile));
+    let titles = ["Fill of each generation", "generation"];
+    let chart = columns(canvas, titles, 1, (&fills, mean(profile)));
     let mut legend = legend(profile, BLOCKS, "mean fill");
     let spread = |one: &crate::advice::Load| one.min < one.max;
     if profile.generations.iter().any(spread) {
@@ -178,10 +179,9 @@ fn generations(canvas: &mut Canvas, profile: &Profile) -> Legend {
 /// A column for each of a few fills, numbered from `first`.
 fn columns(
     canvas: &mut Canvas,
-    title: &str,
-    (name, first): (&str, usize),
-    fills: &[f64],
-    all: f64,
+    [title, name]: [&str; 2],
+    first: usize,
+    (fills, all): (&[f64], f64),
 ) -> Chart {
     let end = fills.len() as f64;
     // Keep the numbers from crowding.

@@ -193,8 +193,8 @@ impl Sum {
         let by_members = spared.powf(members - 1.0);
         let (mut shared, mut deniable) = (1.0, 1.0);
         for set in set {
-            let by_strangers =
-                (-strangers * rate * (1.0 - (1.0 - 1.0 / set.max(1.0)).powi(probes as i32))).exp();
+            let missed = (1.0 - 1.0 / set.max(1.0)).powi(probes as i32);
+            let by_strangers = (-strangers * rate * (1.0 - missed)).exp();
             shared *= (1.0 - by_members * by_strangers).powi(probes as i32);
             deniable *= (1.0 - by_strangers).powi(probes as i32);
         }
@@ -208,31 +208,22 @@ impl Sum {
 mod tests {
     use std::collections::HashSet;
 
+    use umbel::Variant::{Blocked, Classic, Sliced};
     use umbel::{KeyHasher, Plan};
 
     use super::*;
 
-    /// A filter of some kind with the keys 0 to `members`, and those of the candidates 0 to `candidates` that pass.
-    fn filled(
-        variant: Variant,
-        members: u64,
-        candidates: u64,
-        seed: u64,
-    ) -> (AnyFilter, Vec<KeyHash>) {
-        let plan = Plan::for_keys(variant, 1_000, 0.01).unwrap();
+    /// A filter of some kind with the keys 0 to `members`, and those of the candidates 0 to `all` that pass.
+    fn filled(kind: Variant, members: u64, all: u64, seed: u64) -> (AnyFilter, Vec<KeyHash>) {
+        let plan = Plan::for_keys(kind, 1_000, 0.01).unwrap();
         let keys: Vec<u64> = (0..members).collect();
         let filter = AnyFilter::build(&plan, &keys, KeyHasher::with_seed(seed)).unwrap();
-        let hashes = (0..candidates).map(|key| filter.hasher().hash(key));
+        let hashes = (0..all).map(|key| filter.hasher().hash(key));
         let passing = hashes.filter(|hash| filter.contains(*hash)).collect();
         (filter, passing)
     }
 
-    const KINDS: [Variant; 4] = [
-        Variant::Blocked,
-        Variant::Classic,
-        Variant::Sliced,
-        Variant::Counting { counter_bits: 4 },
-    ];
+    const KINDS: [Variant; 4] = [Blocked, Classic, Sliced, Variant::Counting { counter_bits: 4 }];
 
     /// Certain, by definition: without the candidate, a filter of the others lacks a bit.
     #[test]
@@ -294,17 +285,18 @@ mod tests {
                     let mut cover = Cover::new(&filter).unwrap();
                     cover.add(&passing);
                     let alone = members.iter().filter(|hash| cover.is_alone(**hash)).count();
-                    let explained: HashSet<(usize, u64)> =
-                        strangers.iter().flat_map(|hash| bits_of(&filter, *hash)).collect();
-                    let deniable = members.iter().filter(|hash| {
-                        bits_of(&filter, **hash).iter().all(|bit| explained.contains(bit))
-                    });
-                    found[0] += alone as f64 / 1_000.0 / RUNS as f64;
-                    found[1] += deniable.count() as f64 / 1_000.0 / RUNS as f64;
-                    let strangers = (candidates - 1_000) as f64;
-                    let of = Expected::of(&filter, strangers).unwrap();
-                    expected[0] += of.certain / RUNS as f64;
-                    expected[1] += of.deniable / RUNS as f64;
+                    let bits = |hash: &KeyHash| bits_of(&filter, *hash);
+                    let explained: HashSet<_> = strangers.iter().flat_map(bits).collect();
+                    let is_deniable =
+                        |hash: &&KeyHash| bits(hash).iter().all(|bit| explained.contains(bit));
+                    let deniable = members.iter().filter(is_deniable).count();
+                    let Expected { certain, deniable: as_many } =
+                        Expected::of(&filter, (candidates - 1_000) as f64).unwrap();
+                    let shares = [(alone, certain), (deniable, as_many)];
+                    for (i, (count, share)) in shares.into_iter().enumerate() {
+                        found[i] += count as f64 / 1_000.0 / RUNS as f64;
+                        expected[i] += share / RUNS as f64;
+                    }
                 }
                 let near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.04);
                 assert!(near, "{variant:?} {candidates}: {found:?} {expected:?}");
@@ -314,10 +306,7 @@ mod tests {
 
     #[test]
     fn other_kinds_and_empty_filters_show_nothing_here() {
-        for &kind in Kind::ALL {
-            if kind.rows() {
-                continue;
-            }
+        for kind in Kind::ALL.iter().copied().filter(|kind| !kind.rows()) {
             let plan = Plan::for_keys(kind, 100, 0.01).unwrap();
             let empty = AnyFilter::build::<u64>(&plan, &[], KeyHasher::default()).unwrap();
             assert_eq!(block_rates(&empty), None, "{kind}");

@@ -31,6 +31,11 @@ impl std::fmt::Debug for GroupKey {
     }
 }
 
+/// The message before its tag, or all of it without a key.
+pub(super) fn opened<'a>(key: Option<&GroupKey>, sealed: &'a [u8]) -> Result<&'a [u8], ShareError> {
+    key.map_or(Ok(sealed), |key| key.open(sealed))
+}
+
 impl GroupKey {
     /// Derives the key from a secret such as `umbel key new` writes, for this purpose alone.
     pub fn new(secret: Secret) -> Self {

@@ -81,14 +81,13 @@ impl<'a> Message<'a> {
     pub(super) fn write(&self) -> Vec<u8> {
         let Point { epoch, sequence, state } = self.point;
         let Changes { keys, came, left } = self.changes;
+        let start = [VERSION, self.form as u16].map(u16::to_le_bytes);
+        let fields = [self.cache, epoch, sequence, state, keys, came, left, self.base];
         let mut bytes = Vec::with_capacity(HEADER + self.body.len() + SUM);
         bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&(self.form as u16).to_le_bytes());
+        bytes.extend_from_slice(start.as_flattened());
         bytes.extend_from_slice(&self.number.to_le_bytes());
-        for field in [self.cache, epoch, sequence, state, keys, came, left, self.base] {
-            bytes.extend_from_slice(&field.to_le_bytes());
-        }
+        bytes.extend_from_slice(fields.map(u64::to_le_bytes).as_flattened());
         bytes.extend_from_slice(self.body);
         let sum = XxHash3_64::oneshot(&bytes);
         bytes.extend_from_slice(&sum.to_le_bytes());
@@ -116,35 +115,26 @@ impl<'a> Message<'a> {
             4 => Form::Request,
             _ => return Err(ShareError::MessageDamaged),
         };
-        let field = |at: usize| {
-            u64::from_le_bytes(covered[16 + 8 * at..][..8].try_into().expect("eight bytes"))
-        };
-        let body = &covered[HEADER..];
-        let number = u32::from_le_bytes(covered[12..16].try_into().expect("four bytes"));
+        let (start, body) = covered.split_at(HEADER);
+        let number = u32::from_le_bytes(start[12..16].try_into().expect("four bytes"));
+        let fields = |i: usize| u64::from_le_bytes(start[16..].as_chunks().0[i]);
+        let [cache, epoch, sequence, state, keys, came, left, base] = std::array::from_fn(fields);
         let fits = match form {
-            Form::Full => field(7) == 0 && !body.is_empty(),
+            Form::Full => base == 0 && !body.is_empty(),
             Form::Delta => !body.is_empty(),
-            Form::Beat => field(7) == 0 && body.is_empty(),
-            Form::Request => field(7) == 0 && body.is_empty() && number == 0,
+            Form::Beat => base == 0 && body.is_empty(),
+            Form::Request => base == 0 && body.is_empty() && number == 0,
         };
         // A filter holds the cache's keys, without those that came and with those that left.
-        let (keys, came, left) = (field(4), field(5), field(6));
         let possible = came <= keys.saturating_add(left);
         if !intact || !fits || !possible {
             return Err(ShareError::MessageDamaged);
         }
-        if field(1) > GREATEST_EPOCH {
-            return Err(ShareError::Epoch { found: field(1) });
+        if epoch > GREATEST_EPOCH {
+            return Err(ShareError::Epoch { found: epoch });
         }
-        Ok(Self {
-            form,
-            number,
-            cache: field(0),
-            point: Point { epoch: field(1), sequence: field(2), state: field(3) },
-            changes: Changes { keys, came, left },
-            base: field(7),
-            body,
-        })
+        let (point, changes) = (Point { epoch, sequence, state }, Changes { keys, came, left });
+        Ok(Self { form, number, cache, point, changes, base, body })
     }
 }
 

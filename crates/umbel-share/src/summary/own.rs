@@ -2,6 +2,7 @@
 
 use umbel::{Counting, Filter, Key, KeyHasher, Kind, OutOfMemory, Plan, PlanError};
 
+use super::key::opened;
 use super::message::{Changes, Form, Message, Point, id_of, state_of};
 use super::{GREATEST_EPOCH, GroupKey, payload};
 use crate::frame::{self, FRAME};
@@ -148,15 +149,10 @@ impl Summary {
     /// of 0.09 %. But 11 bits would change per key instead of 8, so deltas would be a third larger. Departed keys weigh
     /// more: at a threshold of 1 % they average 0.5 % of the keys.
     pub fn plan(&self) -> Plan {
-        let plan = self.held.plan();
-        Plan::from_parts(
-            Kind::Blocked,
-            plan.keys(),
-            plan.fpp(),
-            plan.bits() / COUNTER,
-            plan.probes(),
-        )
-        .expect("a counting filter's plan is a blocked one's with counters")
+        let (plan, kind) = (self.held.plan(), Kind::Blocked);
+        let (bits, probes) = (plan.bits() / COUNTER, plan.probes());
+        let plan = Plan::from_parts(kind, plan.keys(), plan.fpp(), bits, probes);
+        plan.expect("a counting filter's plan is a blocked one's with counters")
     }
 
     /// Publishes the filter if the [threshold](Settings::threshold) is reached: returns a message for every peer, or
@@ -248,11 +244,7 @@ impl Summary {
             Address::Verified => usize::MAX,
             Address::Claimed => AMPLIFIES * request.len(),
         };
-        let request = match &self.key {
-            Some(key) => key.open(request)?,
-            None => request,
-        };
-        let request = Message::read(request)?;
+        let request = Message::read(opened(self.key.as_ref(), request)?)?;
         if request.form != Form::Request {
             return Err(ShareError::NotRequest);
         }

@@ -3,9 +3,10 @@
 use std::io::Read;
 use std::time::Duration;
 
-use umbel::internals::format::{self, Header};
+use umbel::internals::format;
 use umbel::{Blocked, Filter, Hashing, Key, KeyHasher, Scheme};
 
+use super::key::opened;
 use super::message::{Changes, Form, Message, Point, id_of, state_of};
 use super::stale::{Errors, Mix, errors};
 use super::{GREATEST_EPOCH, GroupKey, payload};
@@ -42,6 +43,7 @@ pub struct Peers {
     key: Option<GroupKey>,
 }
 
+#[derive(Default)]
 struct Peer {
     name: String,
     id: u64,
@@ -169,18 +171,7 @@ impl Peers {
         let id = id_of(name);
         let is_new = self.peers.iter().all(|peer| peer.id != id);
         if is_new {
-            self.peers.push(Peer {
-                name: name.to_owned(),
-                id,
-                replica: None,
-                latest: None,
-                confirmed: None,
-                heard: None,
-                authentic: None,
-                requested: None,
-                hits: 0.0,
-                asked: 0.0,
-            });
+            self.peers.push(Peer { name: name.to_owned(), id, ..Peer::default() });
         }
         is_new
     }
@@ -207,11 +198,7 @@ impl Peers {
         message: &[u8],
         now: Duration,
     ) -> Result<Received, ShareError> {
-        let message = match &self.key {
-            Some(key) => key.open(message)?,
-            None => message,
-        };
-        let message = Message::read(message)?;
+        let message = Message::read(opened(self.key.as_ref(), message)?)?;
         let (scheme, limits) = (self.hasher.scheme(), self.limits);
         let id = message.cache;
         let peer = self.peers.iter_mut().find(|peer| peer.id == id);
@@ -249,21 +236,15 @@ impl Peers {
     /// is named: most of its keys are still there.
     pub fn candidates(&self, key: impl Key, now: Duration) -> Vec<Candidate<'_>> {
         let hash = self.hasher.hash(key);
-        let mut candidates: Vec<_> = self
-            .peers
-            .iter()
-            .filter(|peer| peer.silent(now).is_some_and(|time| time < self.limits.silence))
-            .filter_map(|peer| {
-                let replica = peer.replica.as_ref().filter(|one| one.filter.contains(hash))?;
-                let age = peer.age(now).unwrap_or(Duration::MAX);
-                Some(Candidate { peer: &peer.name, chance: peer.chance(replica), age })
-            })
-            .collect();
-        let order = |a: &Candidate<'_>, b: &Candidate<'_>| {
-            b.chance.total_cmp(&a.chance).then(a.age.cmp(&b.age))
-        };
-        candidates.sort_by(order);
-        candidates
+        let speaks = |peer: &&Peer| peer.silent(now).is_some_and(|time| time < self.limits.silence);
+        let found = self.peers.iter().filter(speaks).filter_map(|peer| {
+            let replica = peer.replica.as_ref().filter(|one| one.filter.contains(hash))?;
+            let age = peer.age(now).unwrap_or(Duration::MAX);
+            Some(Candidate { peer: &peer.name, chance: peer.chance(replica), age })
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort_by(|a, b| b.chance.total_cmp(&a.chance).then(a.age.cmp(&b.age)));
+        found
     }
 
     /// Notes whether a peer that [`candidates`](Self::candidates) named had the key.
@@ -308,22 +289,19 @@ impl Peer {
             }
             // Late or repeated. But if nothing confirmed the replica for some time, it is a restart with an old epoch.
             (form, Some(ours)) if message.point.order() < ours.order() => {
+                let is_last = form == Form::Full && ours.epoch == GREATEST_EPOCH;
                 if self.age(now).is_some_and(|age| age < limits.retry) {
                     Step::Old
-                } else if form == Form::Full
-                    && ours.epoch == GREATEST_EPOCH
-                    && self.requested.is_some()
-                {
+                } else if is_last && self.requested.is_some() {
                     // The answer to a request: the cache has no greater epoch left.
-                    self.replace(unpack(message, scheme, limits)?, message, now);
+                    self.replace(unpack(message, scheme, limits.bytes)?, message, now);
                     Step::Applied
                 } else {
                     self.missing(now, limits)
                 }
             }
             (Form::Full, _) => {
-                let filter = unpack(message, scheme, limits)?;
-                self.replace(filter, message, now);
+                self.replace(unpack(message, scheme, limits.bytes)?, message, now);
                 Step::Applied
             }
             (Form::Delta, Some(ours)) if follows(message, &ours) => {
@@ -445,19 +423,15 @@ fn follows(delta: &Message<'_>, ours: &Point) -> bool {
 }
 
 /// The filter in a full copy.
-fn unpack(
-    message: &Message<'_>,
-    scheme: Scheme,
-    limits: Limits,
-) -> Result<Blocked<Scheme>, ShareError> {
+fn unpack(message: &Message<'_>, scheme: Scheme, most: u64) -> Result<Blocked<Scheme>, ShareError> {
     let mut decoder = pack::Decoder::new(message.body, u64::MAX)?;
     let bytes = decoder.length();
-    if bytes > limits.bytes {
-        return Err(ShareError::TooLarge { bytes, most: limits.bytes });
+    if bytes > most {
+        return Err(ShareError::TooLarge { bytes, most });
     }
     let mut file = Vec::new();
     decoder.read_to_end(&mut file)?;
-    opened(&file, message, scheme)
+    read(&file, message, scheme)
 }
 
 /// The filter that results from a delta.
@@ -474,19 +448,17 @@ fn patch(filter: &Blocked<Scheme>, message: &Message<'_>) -> Result<Blocked<Sche
     if !frames.is_empty() {
         return Err(ShareError::Appended { what: "message" });
     }
-    let header = header(&base);
+    // A file in memory that this process wrote.
+    let reader = format::Reader::new(&base[..], base.len() as u64);
+    let reader = reader.expect("a filter's file in memory, written by this process");
     let mut file = Vec::with_capacity(base.len());
-    format::write_file(&mut file, &header, &bits)?;
-    opened(&file, message, filter.hasher().scheme())
+    format::write_file(&mut file, reader.header(), &bits)?;
+    read(&file, message, filter.hasher().scheme())
 }
 
 /// The filter of a file, if it is the one that the message names.
-fn opened(
-    file: &[u8],
-    message: &Message<'_>,
-    scheme: Scheme,
-) -> Result<Blocked<Scheme>, ShareError> {
-    if state_of(file) != message.point.state {
+fn read(file: &[u8], of: &Message<'_>, scheme: Scheme) -> Result<Blocked<Scheme>, ShareError> {
+    if state_of(file) != of.point.state {
         return Err(ShareError::MessageDamaged);
     }
     let filter = Blocked::from_bytes_with(file, umbel::AnyScheme)?;
@@ -494,10 +466,4 @@ fn opened(
         return Err(ShareError::Unlike { field: "hash scheme" });
     }
     Ok(filter)
-}
-
-/// The header of a file in memory that this process wrote.
-fn header(file: &[u8]) -> Header {
-    let reader = format::Reader::new(file, file.len() as u64);
-    reader.expect("a filter's file in memory, written by this process").header().clone()
 }

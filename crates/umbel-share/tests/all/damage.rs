@@ -82,17 +82,14 @@ fn a_header_longer_than_itself() {
 #[test]
 fn every_truncation() {
     let (old, new) = versions();
-    let packed = packed(&old);
-    for length in 0..packed.len() {
-        assert!(unpacked(&packed[..length]).is_err(), "{length}");
+    fn check(file: &[u8], read: impl Fn(&[u8]) -> Result<Vec<u8>, ShareError>) {
+        for length in 0..file.len() {
+            assert!(read(&file[..length]).is_err(), "{length}");
+        }
+        assert!(matches!(read(&[file, &[0]].concat()), Err(ShareError::Appended { .. })));
     }
-    let delta = delta_of(&old, &new).unwrap();
-    for length in 0..delta.len() {
-        assert!(patched(&old, &delta[..length]).is_err(), "{length}");
-    }
-    let appended = |file: &[u8]| [file, &[0]].concat();
-    assert!(matches!(unpacked(&appended(&packed)), Err(ShareError::Appended { .. })));
-    assert!(matches!(patched(&old, &appended(&delta)), Err(ShareError::Appended { .. })));
+    check(&packed(&old), unpacked);
+    check(&delta_of(&old, &new).unwrap(), |delta| patched(&old, delta));
 }
 
 /// What stands where a signature does has to be one: in files that are sent, and in what is made of them.
@@ -114,16 +111,15 @@ fn bytes_behind_a_filter_are_no_signature() {
         assert!(delta_of(&old, &bad).is_err() && delta_of(&bad, &new).is_err());
         assert!(patched(&[&old, &bad[new.len()..]].concat(), &delta).is_err());
         // Made by a program that did not look, with checksums that are right.
-        let sums =
-            [XxHash3_64::oneshot(&bad).to_le_bytes().to_vec(), Sha256::digest(&bad).to_vec()];
-        for (file, whole_sum) in [&packed_whole, &delta].into_iter().zip(sums) {
+        let checksum = XxHash3_64::oneshot(&bad).to_le_bytes().to_vec();
+        for (file, sum) in [(&packed_whole, checksum), (&delta, Sha256::digest(&bad).to_vec())] {
             let mut file = file.clone();
-            let (frames, end) = (1, file.len() - 8 - whole_sum.len());
-            file[end - BLOCK..end].copy_from_slice(&bad[new.len()..]);
-            file[end..end + whole_sum.len()].copy_from_slice(&whole_sum);
+            let (frames, end) = (1, file.len() - 8 - sum.len());
+            file.truncate(end - BLOCK);
+            file.extend([&bad[new.len()..], &sum].concat());
             let tail = end - BLOCK - (whole.len() - BLOCK - payload_end(&new));
-            let sum = XxHash3_64::oneshot_with_seed(frames, &file[tail..end + whole_sum.len()]);
-            file[end + whole_sum.len()..].copy_from_slice(&sum.to_le_bytes());
+            let sum = XxHash3_64::oneshot_with_seed(frames, &file[tail..]);
+            file.extend(sum.to_le_bytes());
             let made = if file[4] == b'A' { unpacked(&file) } else { patched(&old, &file) };
             let error = made.unwrap_err();
             let named = match bad == damaged {
@@ -210,9 +206,8 @@ fn keys_are_lines_of_text() {
 /// RFC 8032, section 7.3, has no context; a key pair of section 7.1 checks the arithmetic of keys.
 #[test]
 fn keys_as_in_the_rfc() {
-    let secret = crate::golden::secret_key(
-        "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
-    );
+    let secret = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+    let secret = crate::golden::secret_key(secret);
     let public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
     let text = secret.public().to_string();
     assert!(text.starts_with(&format!("umbel-public-key-1 {public} check ")), "{text}");

@@ -56,9 +56,8 @@ fn deltas() {
 
 /// The key of 64 digits.
 pub(crate) fn secret_key(digits: &str) -> SecretKey {
-    SecretKey::from_bytes(std::array::from_fn(|at| {
-        u8::from_str_radix(&digits[2 * at..][..2], 16).unwrap()
-    }))
+    let byte = |at: usize| u8::from_str_radix(&digits[2 * at..][..2], 16).unwrap();
+    SecretKey::from_bytes(std::array::from_fn(byte))
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod world;
 
 use std::io::{Cursor, Read};
 
+use umbel::internals::{GOLDEN, mix, place};
 use umbel::{AnyFilter, Filter, InsertError, KeyHasher, Kind, Plan};
 use umbel_share::sign::{Label, SecretKey, Signer};
 use umbel_share::{ShareError, delta, pack};
@@ -64,22 +65,15 @@ fn key(number: u8) -> SecretKey {
 }
 
 /// The kinds that are filled key by key.
-const FILLED: [Kind; 8] = [
-    Kind::Blocked,
-    Kind::Classic,
-    Kind::Sliced,
-    Kind::Counting,
-    Kind::Scalable,
-    Kind::Stable,
-    Kind::Window,
-    Kind::Coded,
-];
+const FILLED: [Kind; 8] = {
+    use Kind::*;
+    [Blocked, Classic, Sliced, Counting, Scalable, Stable, Window, Coded]
+};
 
 /// A filter planned for `planned` keys that holds those below `keys`.
 fn filter(kind: Kind, planned: u64, fpp: f64, keys: u64) -> AnyFilter {
-    let mut filter =
-        AnyFilter::with_plan(&Plan::for_keys(kind, planned, fpp).unwrap(), KeyHasher::default())
-            .unwrap();
+    let plan = Plan::for_keys(kind, planned, fpp).unwrap();
+    let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
     add(&mut filter, 0..keys);
     filter
 }
@@ -108,14 +102,11 @@ fn versions() -> (Vec<u8>, Vec<u8>) {
 /// The files of testdata/golden.
 fn golden_filters() -> Vec<(String, Vec<u8>)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden");
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "umbel"))
-        .map(|path| {
-            (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read(&path).unwrap())
-        })
-        .collect();
+    let names = std::fs::read_dir(folder).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = names.filter(|name| name.ends_with(".umbel"));
+    let read = |name: String| (name.clone(), std::fs::read(format!("{folder}/{name}")).unwrap());
+    let mut files: Vec<_> = names.map(read).collect();
     files.sort();
     assert!(files.len() > 60, "testdata/golden has files of all kinds");
     files
@@ -126,10 +117,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((u128::from(x ^ (x >> 31)) * u128::from(end)) >> 64) as u64
+        self.0 = self.0.wrapping_add(GOLDEN);
+        place(mix(self.0), end)
     }
 }

@@ -29,11 +29,10 @@ fn as_in_the_paper(keys: u64) {
         let receipt = filter.receipt();
         let least = receipt.bits as f64 * entropy(receipt.fill) / 8.0;
         let length = packed(&filter.to_bytes()).len() as f64;
+        let (each, times) = (8.0 * length / keys as f64, length / least);
+        let rate = 100.0 * receipt.fpp;
         println!(
-            "{keys} keys, m/n {ratio}, k {probes}: {:.3} bits sent per key, {:.4} x the entropy, rate {:.3} %",
-            8.0 * length / keys as f64,
-            length / least,
-            100.0 * receipt.fpp
+            "{keys} keys, m/n {ratio}, k {probes}: {each:.3} bits sent per key, {times:.4} x the entropy, rate {rate:.3} %"
         );
         assert!(length < least * 1.005 + 200.0, "{length} of {least}");
     }
@@ -63,10 +62,9 @@ fn one_percent_more_keys() {
         println!("{kind}: delta {} of {}, 1/{times:.1}", delta.len(), new.len());
         assert!(15 * delta.len() <= new.len(), "{kind}: 1/{times}");
         if matches!(kind, Kind::Blocked | Kind::Classic) {
-            let changed: u32 =
-                old.iter().zip(&new).map(|(old, new)| (old ^ new).count_ones()).sum();
+            let changed = old.iter().zip(&new).map(|(old, new)| (old ^ new).count_ones());
             let bits = 8.0 * new.len() as f64;
-            let least = bits * entropy(f64::from(changed) / bits) / 8.0;
+            let least = bits * entropy(f64::from(changed.sum::<u32>()) / bits) / 8.0;
             assert!((delta.len() as f64) < 1.05 * least + 400.0, "{} of {least}", delta.len());
         }
     }

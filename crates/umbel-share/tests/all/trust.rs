@@ -36,20 +36,21 @@ fn a_list_is_not_served_as_another_one() {
     for trust in [trust(), trust().list("allow").unwrap(), trust().list("allow").unwrap()] {
         assert!(taken(&allow, Some(&trust), 0).unwrap() == old);
     }
-    let error = taken(&allow, Some(&trust().list("block").unwrap()), 0).unwrap_err();
+    let block = trust().list("block").unwrap();
+    let refused = |file: &[u8]| taken(file, Some(&block), 0).unwrap_err();
+    let error = refused(&allow);
     assert!(matches!(error, ShareError::OtherList { .. }), "{error}");
     // Nor is one without a name.
-    let error =
-        taken(&signed(&old, &key(1)), Some(&trust().list("block").unwrap()), 0).unwrap_err();
+    let error = refused(&signed(&old, &key(1)));
     assert!(error.to_string().contains("signed as no list"), "{error}");
     // A new name under the old signature is a forgery, all checksums right.
     let mut renamed = allow.clone();
-    let block = renamed.len() - 256;
-    renamed[block + 64..block + 69].copy_from_slice(b"block");
-    let sum = twox_hash::XxHash3_64::oneshot(&renamed[block..block + 248]);
-    renamed[block + 248..].copy_from_slice(&sum.to_le_bytes());
+    let start = renamed.len() - 256;
+    renamed[start + 64..start + 69].copy_from_slice(b"block");
+    let sum = twox_hash::XxHash3_64::oneshot(&renamed[start..start + 248]);
+    renamed[start + 248..].copy_from_slice(&sum.to_le_bytes());
     assert_eq!(Signature::of_bytes(&renamed).unwrap().unwrap().label().list(), "block");
-    let error = taken(&renamed, Some(&trust().list("block").unwrap()), 0).unwrap_err();
+    let error = refused(&renamed);
     assert!(matches!(error, ShareError::Forged), "{error}");
 }
 
