@@ -11,8 +11,8 @@ use umbel_io::{State, content};
 use umbel_numbers::{Size, counted};
 use umbel_sets::inputs::{self, NamedInput, Room, align, rereadable};
 use umbel_sets::{
-    Bad, Form, Input, Missing, Normalization, Options, Records, Report, Resources, SpoolWriter,
-    TempFolders, room_left,
+    Bad, Empty, Form, Input, Missing, Normalization, Options, Records, Report, Resources,
+    SpoolWriter, TempFolders, room_left,
 };
 
 use crate::args::{NormalForm, OnBad, OnMissing, Print, RecordArgs, Voice, Work};
@@ -71,6 +71,7 @@ pub(crate) fn options_of_several(work: &Work) -> Result<Options> {
             OnMissing::Skip => Missing::Skip,
             OnMissing::Keep => Missing::Keep,
         },
+        empty: work.records.empty.map_or_else(Empty::default, Into::into),
         bad: match work.records.bad {
             OnBad::Error => Bad::Refuse,
             OnBad::Skip => Bad::Skip,

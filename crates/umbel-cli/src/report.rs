@@ -146,6 +146,7 @@ impl Run {
             "missing": report.missing,
             "bad": report.bad,
             "bytes_read": report.bytes_read,
+            "empty": report.empty,
             "bytes_spilled": report.bytes_spilled,
             "bytes_written": report.bytes_written,
             "passes": report.passes,
@@ -206,6 +207,9 @@ fn of_lines(report: &Report, found: &str) -> Vec<String> {
         words.extend(some.map(|(count, side)| format!("{} of {side} unmatched", Count(count))));
     } else if !found.is_empty() {
         words.push(format!("{} {found}", Count(report.found)));
+    }
+    if report.empty > 0 {
+        words.push(format!("{} with an empty key", Count(report.empty)));
     }
     words.extend(skipped(report));
     words

@@ -22,8 +22,8 @@ use umbel_io::{compression, no_thread};
 use umbel_sets::changes::{self, Files};
 use umbel_sets::inputs::{self, NamedInput, Room, Rows};
 use umbel_sets::{
-    Bad, Diff, Distinct, Error, Form, Input, Join, Keep, Missing, Normalization, Options, Partners,
-    Progress, Records, Resources, SetOperation, TempFolders, Top, Unpaired,
+    Bad, Diff, Distinct, Empty, Error, Form, Input, Join, Keep, Missing, Normalization, Options,
+    Partners, Progress, Records, Resources, SetOperation, TempFolders, Top, Unpaired,
 };
 
 use crate::calls;
@@ -42,6 +42,8 @@ struct Report {
     lines: u64,
     found: u64,
     missing: u64,
+    /// Records with an empty value in their key, where that is not a value like any other.
+    empty: u64,
     bad: u64,
     bytes_read: u64,
     bytes_spilled: u64,
@@ -59,6 +61,7 @@ impl Report {
             lines: report.lines,
             found: report.found,
             missing: report.missing,
+            empty: report.empty,
             bad: report.bad,
             bytes_read: report.bytes_read,
             bytes_spilled: report.bytes_spilled,
@@ -116,7 +119,7 @@ fn at_least_1(own: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<u64>> {
 #[pyo3(name = "_job", signature = (
     verb, inputs, own, given, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=Vec::new(),
     header=true, others=Vec::new(), null=false, recursive=false, ignore_case=false, trim=false, crlf=false, normalize=Vec::new(),
-    missing="error", bad="error", progress=None, added=None, removed=None, kept=None, ignored=Vec::new()
+    missing="error", empty=None, bad="error", progress=None, added=None, removed=None, kept=None, ignored=Vec::new()
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn job<'py>(
@@ -141,6 +144,7 @@ pub(crate) fn job<'py>(
     crlf: bool,
     normalize: Vec<String>,
     missing: &str,
+    empty: Option<&str>,
     bad: &str,
     progress: Option<Bound<'py, PyAny>>,
     added: Option<FilePath>,
@@ -159,7 +163,7 @@ pub(crate) fn job<'py>(
     let form = form(records, key, &delimiters, header, null, alike, &normalize, missing, bad)?;
     let mut options = Options {
         resources: resources(memory, threads, tmp)?,
-        form: Form { others, ignored, ..form },
+        form: Form { others, ignored, empty: self::empty(verb, empty)?, ..form },
     };
     let separator = options.form.records.end();
     for option in &given {
@@ -465,5 +469,16 @@ pub(crate) fn of_job(error: anyhow::Error) -> PyErr {
         }
         Some(Error::NoMemory(_)) => PyMemoryError::new_err(text),
         _ => PyValueError::new_err(text),
+    }
+}
+
+/// What an empty value in a key is.
+fn empty(verb: &str, empty: Option<&str>) -> PyResult<Empty> {
+    match empty {
+        None if verb == "join" => Ok(Empty::Keep),
+        None | Some("value") => Ok(Empty::Value),
+        Some("skip") => Ok(Empty::Skip),
+        Some("keep") => Ok(Empty::Keep),
+        Some(other) => Err(choice("empty", "value, skip or keep", other)),
     }
 }

@@ -38,6 +38,7 @@ impl Report {
         self.lines += tally.lines;
         self.missing += tally.missing;
         self.bad += tally.bad;
+        self.empty += tally.empty;
     }
 
     /// Accounts for work on inputs that this job has read already, or spooled.

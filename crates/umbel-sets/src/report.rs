@@ -175,6 +175,8 @@ pub struct Report {
     pub missing: u64,
     /// Records left out because they cannot be read.
     pub bad: u64,
+    /// Records with an empty value in their key, where that is not a value like any other.
+    pub empty: u64,
     /// Different lines among those kept for comparison by their bytes.
     pub distinct: u64,
     /// Lines written.
@@ -214,6 +216,7 @@ impl Report {
             lines: self.lines + part.lines,
             missing: self.missing + part.missing,
             bad: self.bad + part.bad,
+            empty: self.empty + part.empty,
             distinct: self.distinct + part.distinct,
             found: self.found + part.found,
             bytes_read: self.bytes_read + part.bytes_read,

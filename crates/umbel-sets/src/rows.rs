@@ -75,7 +75,7 @@ impl Rows {
                 .next(&bytes[at..], offset + at as u64, &mut copied)
                 .map_err(|flaw| failed(flaw, at))?;
             let row = at..at + length;
-            if let Found::Key(key) | Found::Alone(key, _) = found {
+            if let Found::Key(key) | Found::Alone(key, _) | Found::Empty(Some(key)) = found {
                 see(row.clone(), key.record(&bytes[row], &copied.bytes).key())?;
             }
             at += length + 1;

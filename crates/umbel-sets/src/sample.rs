@@ -205,7 +205,7 @@ impl Pieces<'_> {
         {
             let place = offset + (bytes.len() - rest.len()) as u64;
             match head.next(&rest[..=end], place, &mut copied) {
-                Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
+                Ok((_, Found::Key(key) | Found::Alone(key, _) | Found::Empty(Some(key)))) => {
                     let key = key.record(&rest[..end], &copied.bytes).key();
                     keys.push(self.scanner.hasher.hash(key).low);
                 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum, ValueHint};
 use umbel_numbers::Bytes;
+use umbel_sets::Empty;
 
 use crate::target::Sort;
 
@@ -97,6 +98,9 @@ pub(crate) struct RecordArgs {
     /// What to do with a record that lacks a field of the key
     #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Input")]
     pub(crate) missing: OnMissing,
+    /// What an empty value in a key is [default: value; keep for join]
+    #[arg(long, value_name = "WHAT", help_heading = "Input")]
+    pub(crate) empty: Option<OnEmpty>,
     /// What to do with a record that cannot be parsed
     #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Input")]
     pub(crate) bad: OnBad,
@@ -126,6 +130,27 @@ pub(crate) enum OnMissing {
     Skip,
     /// Treat it as different from all others
     Keep,
+}
+
+/// What an empty value in a key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnEmpty {
+    /// A value like any other
+    Value,
+    /// Leave the record out
+    Skip,
+    /// Treat it as different from all others
+    Keep,
+}
+
+impl From<OnEmpty> for Empty {
+    fn from(empty: OnEmpty) -> Self {
+        match empty {
+            OnEmpty::Value => Self::Value,
+            OnEmpty::Skip => Self::Skip,
+            OnEmpty::Keep => Self::Keep,
+        }
+    }
 }
 
 /// What to do with a record that cannot be read.

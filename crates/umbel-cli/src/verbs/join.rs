@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use umbel_numbers::Count;
-use umbel_sets::{Join, Partners, Unpaired};
+use umbel_sets::{Empty, Join, Partners, Unpaired};
 
 use super::explain::Job;
 use super::operation::select;
@@ -16,7 +16,9 @@ use crate::report::{Run, say};
 
 pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let options = lines::options_of_several(&args.work)?;
+    let mut options = lines::options_of_several(&args.work)?;
+    options.form.empty = args.work.records.empty.map_or(Empty::Keep, Into::into);
+    let options = options;
     let run = Run::start("join", args.work.voice, &options.resources.progress);
     if options.form.records.key().is_empty() {
         bail!(

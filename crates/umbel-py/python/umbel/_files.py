@@ -42,6 +42,7 @@ class Options(TypedDict, total=False):
     crlf: bool
     normalize: Form | Sequence[Form] | None
     missing: Literal["error", "skip", "keep"]
+    empty: Literal["value", "skip", "keep"]
     bad: Literal["error", "skip"]
     progress: Progress
 

@@ -120,7 +120,8 @@ class Report:
     """What a job did.
 
     `lines` are those of all inputs, or records, `found` those of the result; `missing` are records left out because they lack a
-    field of the key, `bad` those that cannot be read. `bytes_read` counts all passes, `bytes_spilled` what was written to
+    field of the key, `bad` those that cannot be read; `empty` counts records with an empty
+    value in their key, where that is not a value like any other. `bytes_read` counts all passes, `bytes_spilled` what was written to
     temporary files, `bytes_written` the result. The answer is `exact`, unless `fpp` was given. `changes` are the numbers of rows
     that `diff` found removed, added, changed and kept, `uneven` that of the kept ones that one input has more often; `joined` are
     the numbers of pairs that `join` made, of rows of the left input with a partner and without, and of rows of the right one without,
@@ -131,6 +132,7 @@ class Report:
     found: int
     missing: int
     bad: int
+    empty: int
     bytes_read: int
     bytes_spilled: int
     bytes_written: int

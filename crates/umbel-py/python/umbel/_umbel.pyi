@@ -389,6 +389,7 @@ def _job(
     crlf: bool = False,
     normalize: Sequence[str] = ...,
     missing: str = "error",
+    empty: str | None = None,
     bad: str = "error",
     progress: object = None,
     added: _Path | None = None,

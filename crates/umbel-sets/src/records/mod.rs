@@ -59,6 +59,8 @@ pub struct Form {
     pub normalization: Normalization,
     /// What to do with records that lack a field of the key.
     pub missing: Missing,
+    /// What an empty value in a key is.
+    pub empty: Empty,
     /// What to do with records that cannot be read.
     pub bad: Bad,
 }
@@ -175,6 +177,18 @@ pub enum Missing {
     Keep,
 }
 
+/// What an empty value in a key is: `""` in JSON, nothing between delimiters, an empty line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Empty {
+    /// A value like any other.
+    #[default]
+    Value,
+    /// The record is left out, and counted in [`Report::empty`](crate::Report::empty).
+    Skip,
+    /// Equal to no other, as null in SQL: the record has a key that no other has, and is counted.
+    Keep,
+}
+
 /// What to do with a record that cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bad {
@@ -245,6 +259,7 @@ pub(crate) struct Format {
     ignored: Vec<String>,
     pub(crate) normalization: Normalization,
     missing: Missing,
+    empty: Empty,
     pub(crate) bad: Bad,
     /// Whole rows are compared, but must have the fields of the key.
     pub(crate) by_row: bool,
@@ -356,7 +371,7 @@ impl Kind {
 
 impl Format {
     pub(crate) fn new(form: &Form) -> Result<Self, Error> {
-        let Form { records, others, ignored, normalization, missing, bad } = form;
+        let Form { records, others, ignored, normalization, missing, empty, bad } = form;
         let (kind, header) = (records.kind().checked()?, records.has_header());
         let fields = records.key();
         let others = if others.is_empty() { fields } else { others };
@@ -379,6 +394,7 @@ impl Format {
             ignored: ignored.clone(),
             normalization: *normalization,
             missing: *missing,
+            empty: *empty,
             bad: *bad,
             by_row: false,
             raw: matches!(records, Records::Csv { raw: true, .. }),
@@ -394,7 +410,9 @@ impl Format {
 
     /// Whether every line is its own key, unchanged.
     pub(crate) fn is_lines(&self) -> bool {
-        matches!(self.kind, Kind::Lines(_)) && self.normalization.is_none()
+        matches!(self.kind, Kind::Lines(_))
+            && self.normalization.is_none()
+            && self.empty == Empty::Value
     }
 
     /// The maximum bytes of memory per byte of a record while it is processed: its own, and two copies in keys, for
@@ -670,6 +688,8 @@ pub(crate) enum Found {
     Blank,
     /// A record left out because it lacks a field of the key.
     Missing(Flaw),
+    /// A record with an empty value in its key: left out, or with a key of its own.
+    Empty(Option<KeyAt>),
     /// A record left out because it cannot be read.
     Bad,
 }
@@ -722,6 +742,10 @@ impl Head<'_> {
             Err(flaw) => Err(flaw),
         };
         let found = match key {
+            Ok(Some(key)) if format.empty != Empty::Value && self.has_empty(key, row, copied) => {
+                let alone = || copied.alone(format.alone, place);
+                Found::Empty((format.empty == Empty::Keep).then(alone))
+            }
             Ok(key) => key.map_or(Found::Blank, Found::Key),
             Err(Flaw::NoKey(_) | Flaw::Json(_)) if skips => Found::Bad,
             Err(Flaw::NoField { field, found, names }) => {
@@ -741,6 +765,16 @@ impl Head<'_> {
             Err(flaw) => return Err(flaw),
         };
         Ok((length, found))
+    }
+
+    /// Whether a value of a key is empty.
+    fn has_empty(&self, key: KeyAt, row: &[u8], copied: &Copied) -> bool {
+        let record = key.record(row, &copied.bytes);
+        match self.format.fields[0].len() {
+            0 | 1 => record.key().is_empty(),
+            _ if self.format.by_row => false,
+            fields => values_of(record.key(), fields).any(<[u8]>::is_empty),
+        }
     }
 
     /// The length of the record at the start of `bytes`, whether it is one, and its values, with missing ones marked.

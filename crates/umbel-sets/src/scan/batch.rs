@@ -145,6 +145,10 @@ impl<'a> Batch<'a> {
                             self.tally.missing += 1;
                             self.lacks(flaw, origin.name, offset);
                         }
+                        Found::Empty(key) => {
+                            self.tally.empty += 1;
+                            key.into_iter().for_each(|key| self.found.add(start, length, key));
+                        }
                         Found::Bad => self.tally.bad += 1,
                         Found::Blank => {}
                     }

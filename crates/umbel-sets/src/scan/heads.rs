@@ -115,7 +115,10 @@ impl Scanner<'_> {
             {
                 copied.bytes.clear();
                 let found = head.next(&rest[..end], from + begin as u64, &mut copied);
-                if !matches!(found, Ok((_, Found::Blank | Found::Missing(_) | Found::Bad))) {
+                if !matches!(
+                    found,
+                    Ok((_, Found::Blank | Found::Missing(_) | Found::Empty(None) | Found::Bad))
+                ) {
                     return Ok(Some(rest[..end].to_vec()));
                 }
                 begin += end + 1;

@@ -145,6 +145,8 @@ pub(crate) struct Tally {
     /// Records left out because they lack a key, and because they could not be read.
     pub(crate) missing: u64,
     pub(crate) bad: u64,
+    /// Records with an empty value in their key, where that is none.
+    pub(crate) empty: u64,
     /// The lines that lack a key and were given a unique one.
     alone: u64,
     /// The sum of the hashes of lines and of the header: it does not depend on their order, and shows changes
@@ -162,6 +164,7 @@ impl Tally {
         self.lines += other.lines;
         self.missing += other.missing;
         self.bad += other.bad;
+        self.empty += other.empty;
         self.alone += other.alone;
         self.sum = self.sum.wrapping_add(other.sum);
     }
