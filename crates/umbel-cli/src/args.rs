@@ -33,7 +33,9 @@ pub(crate) use sets::{
 };
 pub(crate) use sharing::{DeltaArgs, PackArgs, PatchArgs, SignVerbArgs, UnpackArgs};
 pub(crate) use signatures::{ListArgs, SignArgs, TrustArgs};
-pub(crate) use work::{MostArgs, NamesArgs, NormalForm, OnBad, OnMissing, RecordArgs, Voice, Work};
+pub(crate) use work::{
+    MostArgs, NamesArgs, NormalForm, OnBad, OnMissing, OnRagged, Quotes, RecordArgs, Voice, Work,
+};
 
 /// Find the lines that huge files share, lack or repeat: exactly, on files larger than memory, under a memory cap.
 /// Build, query and inspect Bloom filters, also those of other systems

@@ -233,6 +233,7 @@ pub(crate) fn whole(verb: &Verb) -> Command {
 /// Options of single verbs that are left out of a short help.
 const RARE: &[&str] = &[
     "absent",
+    "by_name",
     "checkpoint",
     "false_answer",
     "force",

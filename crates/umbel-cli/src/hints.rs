@@ -207,7 +207,7 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
         Error::Quote { .. } if verb.is_some_and(|verb| matches!(verb.name, "index" | "find")) => {
             return None;
         }
-        Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as text",
+        Error::Quote { .. } => "--bad skip leaves it out, --quotes none takes quotes as they are",
         Error::Json { .. } | Error::Ragged { .. } | Error::NoKey { .. } => "--bad skip",
         Error::OtherKeys(OtherKeys { prefixes: Some(family), .. }) => match family {
             Family::Ip => "umbel query --prefixes ip, umbel build --prefixes ip",
@@ -216,6 +216,9 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
         Error::SameColumn { .. } | Error::SameMember { .. } => "--prefix",
         Error::KeptWithoutKey => "--missing skip",
         Error::NoField { .. } => "--missing skip",
+        Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.name == "dedup") => {
+            "--by-name fills in what a file lacks"
+        }
         Error::OtherColumns { .. } => "--no-header ignores names",
         Error::NowhereField { near: None, .. } => "--key",
         Error::UnknownField { near: None, .. } => "--key, --no-header",

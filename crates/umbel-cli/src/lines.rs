@@ -11,11 +11,11 @@ use umbel_io::{State, content};
 use umbel_numbers::{Size, counted};
 use umbel_sets::inputs::{self, NamedInput, Room, align, rereadable};
 use umbel_sets::{
-    Bad, Empty, Form, Input, Missing, Normalization, Options, Records, Report, Resources,
+    Bad, Empty, Form, Input, Missing, Normalization, Options, Ragged, Records, Report, Resources,
     SpoolWriter, TempFolders, room_left,
 };
 
-use crate::args::{NormalForm, OnBad, OnMissing, Print, RecordArgs, Voice, Work};
+use crate::args::{NormalForm, OnBad, OnMissing, OnRagged, Print, Quotes, RecordArgs, Voice, Work};
 use crate::hints;
 use crate::output::stdout;
 use crate::report::{self, say};
@@ -24,8 +24,13 @@ use crate::standard::{is_standard, name, stdin};
 pub(crate) use umbel_sets::inputs::{Rows, Source};
 
 /// The options of the work, with their defaults.
-pub(crate) fn options(work: &Work) -> Result<Options> {
-    let options = options_of_several(work)?;
+pub(crate) fn options(work: &Work, files: &[PathBuf]) -> Result<Options> {
+    options_of_tables(work, files, false)
+}
+
+/// As [`options`]; if the work is about `columns`, the names of files tell which, without a key too.
+pub(crate) fn options_of_tables(work: &Work, files: &[PathBuf], columns: bool) -> Result<Options> {
+    let options = options_of(work, files, columns)?;
     if !options.form.others.is_empty() {
         bail!(
             "--key LEFT=RIGHT names fields of two kinds of files, as common, except and join compare; name one field here"
@@ -35,9 +40,15 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
 }
 
 /// As [`options`], of work on files that may name their fields differently: `--key LEFT=RIGHT`.
-pub(crate) fn options_of_several(work: &Work) -> Result<Options> {
+pub(crate) fn options_of_several(work: &Work, files: &[PathBuf]) -> Result<Options> {
+    options_of(work, files, false)
+}
+
+fn options_of(work: &Work, files: &[PathBuf], columns: bool) -> Result<Options> {
     let (key, others) = fields(&work.records.key)?;
-    let records = records(&work.records, line_end(work), key)?;
+    // Lists of keys are no records, whatever their names.
+    let told = if others == [""] { files.get(..1).unwrap_or_default() } else { files };
+    let records = records(work, told, columns, key)?;
     let folders = if work.tmp.is_empty() { &[umbel_io::temporary_folder()][..] } else { &work.tmp };
     if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
         bail!("{}: is not a folder for temporary files; name one with --tmp", none.display());
@@ -66,6 +77,14 @@ pub(crate) fn options_of_several(work: &Work) -> Result<Options> {
         others,
         ignored: Vec::new(),
         normalization: normalization(&work.records),
+        skip: work.records.skip,
+        comment: work.records.comment.map(|byte| byte.0),
+        ragged: match work.records.ragged {
+            None => Ragged::Take,
+            Some(OnRagged::Refuse) => Ragged::Refuse,
+            Some(OnRagged::Pad) => Ragged::Pad,
+        },
+        by_name: false,
         missing: match work.records.missing {
             OnMissing::Error => Missing::Refuse,
             OnMissing::Skip => Missing::Skip,
@@ -103,16 +122,18 @@ fn normalization(args: &RecordArgs) -> Normalization {
     Normalization { crlf, trim, url, email, number, nfc, ignore_case, read: None }
 }
 
-/// The fields of --key in the first input, and in the others if these name them differently: LEFT=RIGHT. A name with an
-/// equals sign has it twice.
+/// The fields of --key in the first input, and in the others if these name them differently: LEFT=RIGHT, where RIGHT is
+/// empty if they are lists of keys. A name with an equals sign has it twice.
 fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
     const DOUBLED: &str = "\0";
     let mut names = (Vec::new(), Vec::new());
     for key in keys {
         let text = key.replace("==", DOUBLED);
         let (left, right) = text.split_once('=').unwrap_or((&text, &text));
-        if left.is_empty() || right.contains('=') {
-            bail!("--key {key}: is not FIELD or LEFT=RIGHT; write an equals sign in a name twice");
+        if left.is_empty() || right.contains('=') || right.is_empty() && keys.len() > 1 {
+            bail!(
+                "--key {key}: is not FIELD or LEFT=RIGHT, nor the only LEFT=; write an equals sign in a name twice"
+            );
         }
         names.0.push(left.replace(DOUBLED, "="));
         names.1.push(right.replace(DOUBLED, "="));
@@ -126,36 +147,92 @@ fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
 pub(crate) const DELIMITER_ALONE: &str =
     "--delimiter requires --csv; add --csv, or omit --delimiter";
 
-fn records(args: &RecordArgs, end: u8, key: Vec<String>) -> Result<Records> {
-    let header = !args.no_header;
-    if !args.delimiter.is_empty() && !args.csv {
-        bail!(DELIMITER_ALONE);
+/// The forms of records that names of files tell, and the options for them.
+const NAMED: &[(&str, &[&str])] =
+    &[("--csv", &["csv"]), ("--tsv", &["tsv", "tab"]), ("--jsonl", &["jsonl", "ndjson"])];
+
+/// The option for the form that the name of a file tells, whatever it is compressed with.
+pub(crate) fn named_form(path: &Path) -> Option<&'static str> {
+    const COMPRESSED: &[&str] = &["gz", "zst", "xz", "bz2", "lz4"];
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let (mut stem, mut ending) = name.rsplit_once('.')?;
+    if COMPRESSED.contains(&ending) {
+        (stem, ending) = stem.rsplit_once('.')?;
     }
-    if args.raw && !args.csv {
+    let named = NAMED.iter().find(|(_, endings)| endings.contains(&ending));
+    named.filter(|_| !stem.is_empty()).map(|(option, _)| *option)
+}
+
+/// The option for the form of records: the one that is given, or if others need one, what all names of files tell.
+fn form_option(
+    args: &RecordArgs,
+    files: &[PathBuf],
+    columns: bool,
+) -> Result<Option<&'static str>> {
+    let given = [args.csv, args.tsv, args.jsonl, args.fields].into_iter();
+    let mut given = given.zip(["--csv", "--tsv", "--jsonl", "--fields"]);
+    if let Some((_, option)) = given.find(|(given, _)| *given) {
+        return Ok(Some(option));
+    }
+    let named: Vec<_> = files.iter().map(|path| named_form(path)).collect();
+    let told = match named[..] {
+        [Some(first), ..] if named.iter().all(|other| *other == Some(first)) => Some(first),
+        _ => None,
+    };
+    if args.key.is_empty() {
+        let named = !args.delimiter.is_empty() || args.no_header || args.ragged.is_some();
+        return Ok(told.filter(|_| columns || named));
+    }
+    if told.is_none() {
+        let several = named.iter().flatten().next().is_some();
+        bail!(
+            "--key names a field of a record{}; say how to read records with --csv, --tsv, --jsonl or --fields",
+            if several { ", and the names of the files do not tell one form of all" } else { "" }
+        );
+    }
+    Ok(told)
+}
+
+fn records(work: &Work, files: &[PathBuf], columns: bool, key: Vec<String>) -> Result<Records> {
+    let (args, end) = (&work.records, line_end(work));
+    let form = form_option(args, files, columns)?;
+    let (header, is_csv) = (!args.no_header, form == Some("--csv"));
+    if !args.delimiter.is_empty() && !is_csv {
+        match form {
+            Some("--tsv") => bail!(
+                "--delimiter: that of --tsv is a tab; for another one, use --csv --quotes none"
+            ),
+            _ => bail!(DELIMITER_ALONE),
+        }
+    }
+    if args.raw && !is_csv {
         bail!("--raw requires --csv: other records are compared as they are written; omit it");
     }
-    if args.no_header && !args.csv && !args.tsv {
+    if args.quotes == Quotes::None && !is_csv {
+        bail!("--quotes requires --csv: quotes mean nothing in other columns; omit it");
+    }
+    if args.no_header && !is_csv && form != Some("--tsv") {
         bail!("--no-header requires --csv or --tsv, since other inputs have no header; omit it");
     }
-    Ok(if args.csv {
-        Records::Csv {
-            delimiter: args.delimiter.first().map_or(b',', |delimiter| delimiter.0),
-            header,
-            key,
-            raw: args.raw,
+    if args.ragged.is_some() && !is_csv && form != Some("--tsv") {
+        bail!("--ragged requires --csv or --tsv, since other records have no columns; omit it");
+    }
+    if form.is_some_and(|form| form != "--fields") && work.null {
+        bail!("--null: records of {} end with a line feed; omit it", form.unwrap_or_default());
+    }
+    let delimiter = args.delimiter.first().map_or(b',', |delimiter| delimiter.0);
+    Ok(match form {
+        Some("--csv") if args.quotes == Quotes::None => {
+            if args.delimiter.len() > 1 {
+                bail!("--quotes none: files have one delimiter then; name one");
+            }
+            Records::Tsv { delimiter, header, key }
         }
-    } else if args.tsv {
-        Records::Tsv { header, key }
-    } else if args.jsonl {
-        Records::JsonLines { key }
-    } else if args.fields {
-        Records::Fields { end, key }
-    } else if key.is_empty() {
-        Records::Lines(end)
-    } else {
-        bail!(
-            "--key names a field of a record; say how to read records with --csv, --tsv, --jsonl or --fields"
-        );
+        Some("--csv") => Records::Csv { delimiter, header, key, raw: args.raw },
+        Some("--tsv") => Records::Tsv { delimiter: b'\t', header, key },
+        Some("--jsonl") => Records::JsonLines { key },
+        Some(_) => Records::Fields { end, key },
+        None => Records::Lines(end),
     })
 }
 
@@ -427,14 +504,57 @@ pub(crate) fn open_several(
     files: &[PathBuf],
     work: &Work,
     rows: Rows,
-    options: &Options,
+    options: &mut Options,
 ) -> Result<Vec<Input>> {
     let inputs = open_rereadable(files, work, rows, options)?;
+    let inputs = lists_of_keys(inputs, options)?;
     let inputs = inputs::name_others(inputs, &options.form);
     match &inputs[..] {
         [one] => bail!("{}: is the only file; name two or more", one.name()),
         _ => Ok(inputs),
     }
+}
+
+/// `--key LEFT=`: inputs after the first are lists of keys, one on each line, and are read as records with that field.
+fn lists_of_keys(inputs: Vec<Input>, options: &mut Options) -> Result<Vec<Input>> {
+    if options.form.others != [""] {
+        return Ok(inputs);
+    }
+    let records = options.form.records.clone();
+    let field = records.key()[0].clone();
+    let (header, other) = match &records {
+        Records::JsonLines { .. } => (false, "key"),
+        _ if records.has_header() => (true, &field[..]),
+        _ => (false, "1"),
+    };
+    options.form.others = vec![other.to_owned()];
+    let lines = Form {
+        normalization: Normalization { crlf: true, ..Normalization::default() },
+        ..Records::default().into()
+    };
+    let read = Options { form: Form { empty: Empty::Skip, ..lines }, ..options.clone() };
+    let room = room_left(0, &read.resources)?;
+    let row = |key: &[u8]| match records {
+        Records::JsonLines { .. } => Some(
+            serde_json::json!({ "key": String::from_utf8_lossy(key) }).to_string().into_bytes(),
+        ),
+        Records::Fields { .. } => Some(key.to_vec()),
+        // No field of such columns is a key with a delimiter.
+        _ => row_of(&[key], &records).ok(),
+    };
+    let mut inputs = inputs.into_iter();
+    let mut all: Vec<_> = inputs.next().into_iter().collect();
+    for input in inputs {
+        let mut rows = SpoolWriter::new(input.name(), options)?;
+        if header {
+            rows.row(&row(field.as_bytes()).unwrap_or_default())?;
+        }
+        umbel_sets::keys(slice::from_ref(&input), room, &read, |keys| {
+            keys.iter().filter_map(row).try_for_each(|row| rows.row(&row))
+        })?;
+        all.push(rows.finish()?);
+    }
+    Ok(all)
 }
 
 /// `--print key`: lines of the keys of the inputs, which are compared and printed in place of the records.
@@ -463,8 +583,12 @@ pub(crate) fn keys_alone(
         Records::Csv { delimiter, header, .. } => {
             Records::Csv { delimiter, header, key: Vec::new(), raw: false }
         }
-        Records::Tsv { header, .. } => Records::Tsv { header, key: Vec::new() },
-        Records::JsonLines { .. } if apart => Records::Tsv { header: false, key: Vec::new() },
+        Records::Tsv { delimiter, header, .. } => {
+            Records::Tsv { delimiter, header, key: Vec::new() }
+        }
+        Records::JsonLines { .. } if apart => {
+            Records::Tsv { delimiter: b'\t', header: false, key: Vec::new() }
+        }
         Records::Fields { .. } if apart => {
             let key = (1..=names.len()).map(|number| number.to_string()).collect();
             Records::Fields { end, key }
@@ -474,7 +598,9 @@ pub(crate) fn keys_alone(
     let header =
         matches!(alone, Records::Csv { header: true, .. } | Records::Tsv { header: true, .. });
     let mut read = options.clone();
-    read.form.normalization = Normalization::default();
+    // Blanks around quotes are read in their own way.
+    let trim = options.form.normalization.trim && matches!(read.form.records, Records::Csv { .. });
+    read.form.normalization = Normalization { trim, ..Normalization::default() };
     let room = room_left(0, &read.resources)?;
     let row_of = |values: &[&[u8]]| row_of(values, &alone);
     let (mut keys_of, mut total, mut alike) = (Vec::new(), Report::default(), Report::default());
@@ -513,6 +639,7 @@ pub(crate) fn keys_alone(
 fn row_of(values: &[&[u8]], records: &Records) -> Result<Vec<u8>, &'static str> {
     let (column, quotes) = match records {
         Records::Csv { delimiter, .. } => (*delimiter, true),
+        Records::Tsv { delimiter, .. } => (*delimiter, false),
         _ => (b'\t', false),
     };
     let mut row = Vec::new();

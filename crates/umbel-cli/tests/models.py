@@ -101,7 +101,9 @@ def pairs(dice, folder):
             (folder / name).write_text(text, newline="")
         database.execute(f"create table {name} ({', '.join(names)})")
         database.executemany(f"insert into {name} values (?, ?, ?)", rows)
-    on = " and ".join(f"t0.{field} = t1.{other[field]}" for field in key)
+    # By default an empty value pairs with nothing.
+    empty = dice.choice([None, "value"])
+    on = " and ".join(f"t0.{field} = t1.{other[field]}" + ("" if empty else f" and t0.{field} <> ''") for field in key)
     keys = [other[field] for field in key]
     header = orders["t0"] + [column for column in orders["t1"] if column not in keys]
     right = dict(zip(key, keys))
@@ -109,6 +111,7 @@ def pairs(dice, folder):
                        + [f"t1.{c}" for c in header[3:]])
     arguments = [part for field in key for part in ("--key", f"{field}={other[field]}")]
     arguments += ["--jsonl", "--missing", "keep"] if is_json else ["--csv"]
+    arguments += ["--empty", empty] if empty else []
     for kind, option in [("inner", []), ("left", ["--left"]), ("full", ["--full"])]:
         wanted = database.execute(
             f"select {select} from t0 {kind} join t1 on {on} "
@@ -302,6 +305,44 @@ def records(dice, folder):
     assert run("dedup", "--top", "3") == [texts[0] for texts in top]
 
 
+def forms(dice, folder):
+    """Tables without quotes, with lines before the header, comments and ragged rows, united by name; and lists of keys."""
+    delimiter, skip, comment = dice.choice(",|\t;"), dice.randrange(3), dice.choice(["", "#", "%"])
+    pads, by_name = dice.random() < 0.5, dice.random() < 0.5
+    words = ["", "a", 'b"', '"c', "d e", "'"]
+    header, tables = [], []
+    for name in ["t0", "t1", "t2"][:dice.choice([2, 3])]:
+        columns = dice.sample("klmn", dice.randrange(2, 5)) if by_name else dice.sample("klm", 3)
+        header += [column for column in columns if column not in header]
+        rows = [["1" + dice.choice(words), *dice.choices(words, k=len(columns) - 1)] for _ in range(dice.randrange(7))]
+        tables.append([dict(zip(columns, row)) for row in rows])
+        # An empty field is the same as none at the end, and one more that is empty is no more.
+        texts = [delimiter.join(row) for row in rows]
+        if pads:
+            texts = [text.rstrip(delimiter) + delimiter * dice.choice([0, len(columns) - text.rstrip(delimiter).count(delimiter)])
+                     for text in texts]
+        lines = [f"x{delimiter}{number}" for number in range(skip)] + [delimiter.join(columns), *texts]
+        for _ in range(dice.randrange(3) if comment else 0):
+            lines.insert(dice.randrange(skip, len(lines) + 1), f'{comment}"{delimiter}')
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    options = ["--csv", "--quotes", "none", "--delimiter", delimiter, *(["--skip", str(skip)] if skip else []),
+               *(["--comment", comment] if comment else []), *(["--ragged", "pad"] if pads else [])]
+    names = [f"t{number}" for number in range(len(tables))]
+    found = umbel(dice, folder, "union", *options, *(["--by-name"] if by_name else []), *names).splitlines()
+    wanted = [delimiter.join(row.get(column, "") for column in header) for rows in tables for row in rows]
+    assert found == [delimiter.join(header), *dict.fromkeys(wanted)], (options, found, wanted)
+    keys = dice.choices([*words, "1a", "1", '1b"'], k=3)
+    (folder / "keys").write_text("".join(f"{key}{dice.choice(['', chr(13)])}\n" for key in keys), newline="")
+    column = next(iter(tables[0][0])) if tables[0] else None
+    if column and not (skip or comment):
+        texts = {True: [], False: []}
+        for row in tables[0]:
+            texts[row[column] in keys and row[column] != ""].append(delimiter.join(row.values()))
+        for verb, among in [("common", True), ("except", False)]:
+            found = umbel(dice, folder, verb, "--all", *options, "--key", f"{column}=", "t0", "keys").splitlines()[1:]
+            assert found == texts[among], (verb, options, found, texts)
+
+
 def values(dice, folder):
     """Whole rows of CSV, quoted at random, against lists of values in Python."""
     delimiters = dice.choice(",;|"), dice.choice(",;|")
@@ -357,7 +398,7 @@ def values(dice, folder):
         + "".join(f"{'~' if row[0] in keys[0] else '+'} {text}" for row, text in come))
 
 
-MODELS = [joins, pairs, holders, differences, normalization, records, values]
+MODELS = [joins, pairs, holders, differences, normalization, records, forms, values]
 for model in [model for model in MODELS if model.__name__ in sys.argv[3:]] or MODELS:
     for case in range(CASES):
         with tempfile.TemporaryDirectory() as folder:

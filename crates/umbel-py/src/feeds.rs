@@ -110,7 +110,7 @@ impl<'py> Feeds<'py> {
     ) -> PyResult<Option<bool>> {
         let (key, delimiter) = match &form.records {
             Records::Csv { header: true, key, delimiter, .. } => (key, *delimiter),
-            Records::Tsv { header: true, key } => (key, b'\t'),
+            Records::Tsv { delimiter, header: true, key } => (key, *delimiter),
             _ => return Ok(None),
         };
         let (mut columns, mut found) = (Vec::new(), 0);

@@ -425,7 +425,7 @@ pub(crate) fn form(
             let delimiter = *delimiters.first().unwrap_or(&b',');
             Records::Csv { delimiter, header, key, raw: false }
         }
-        Some("tsv") => Records::Tsv { header, key },
+        Some("tsv") => Records::Tsv { delimiter: b'\t', header, key },
         Some("jsonl") => Records::JsonLines { key },
         Some("fields") => Records::Fields { end, key },
         Some(other) => return Err(choice("records", "csv, tsv, jsonl or fields", other)),

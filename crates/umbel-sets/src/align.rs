@@ -11,7 +11,7 @@ use crate::error::{Place, QuoteFlaw};
 use crate::input::{Input, Spool, read_error};
 use crate::line_counter::{LineCounter, MARK, mark};
 use crate::records::{
-    Bad, Flaw, Format, Kind, Value, blank, columns, list, quote, split_end, text,
+    Bad, Csv, Flaw, Format, Kind, Ragged, Value, blank, columns, list, quote, split_end, text,
 };
 use crate::report::Progress;
 use crate::scan::skip_line;
@@ -45,6 +45,9 @@ pub fn align(
         return Ok(inputs);
     }
     let (mut first, mut spool) = (under.cloned(), Spool::new(&options.resources));
+    if together && options.form.by_name {
+        first = every_column(&inputs, options)?;
+    }
     let mut aligned = Vec::new();
     for input in inputs {
         let reader = input.open()?;
@@ -68,6 +71,33 @@ pub fn align(
         }
     }
     Ok(aligned)
+}
+
+/// The columns of all inputs, in order of first appearance.
+fn every_column(inputs: &[Input], options: &Options) -> Result<Option<Header>, Error> {
+    let mut all: Option<(Header, Names)> = None;
+    for input in inputs {
+        let reader = input.open()?;
+        let mut rows = Rewritten::new(input.name(), reader.from(0), input.delimiter(), options)?;
+        let Some(own) = rows.header()? else { continue };
+        let names = rows.names(&own.row)?;
+        let Some((header, known)) = &mut all else {
+            all = Some((own, names));
+            continue;
+        };
+        for column in beyond(&names, known) {
+            let kind = rows.format.kind;
+            header.row.truncate(text(&header.row).len());
+            header.row.push(kind.delimiter());
+            let start = header.row.len();
+            header.row.extend_from_slice(names.get(column));
+            if matches!(kind, Kind::Csv(_)) {
+                quote(&mut header.row, start, kind.delimiter());
+            }
+        }
+        *known = rows.names(&header.row)?;
+    }
+    Ok(all.map(|(header, _)| header))
 }
 
 /// The header of a file that lines are appended to.
@@ -153,26 +183,33 @@ pub(crate) fn compares_headers(rows: bool, form: &Form) -> bool {
     form.records.has_header() && (rows || form.records.key().is_empty())
 }
 
-/// Returns whether an input with this delimiter of its own must be copied: to drop unreadable rows of CSV, or to
-/// write the delimiter of [`Form::records`].
+/// Returns whether an input with this delimiter of its own must be copied: to leave out unreadable rows of CSV or lines
+/// that are no records, to have as many fields in all rows, or to write the delimiter of [`Form::records`].
 pub fn rewrites(delimiter: Option<u8>, form: &Form) -> bool {
-    let Kind::Csv(wanted) = form.records.kind() else { return false };
-    form.bad == Bad::Skip || delimiter.is_some_and(|delimiter| delimiter != wanted)
+    let kind = form.records.kind();
+    let columns = matches!(kind, Kind::Csv(_) | Kind::Tsv(_));
+    form.skip > 0
+        || form.comment.is_some()
+        || columns && form.ragged != Ragged::Take
+        || matches!(kind, Kind::Csv(_))
+            && (form.bad == Bad::Skip || delimiter.is_some_and(|other| other != kind.delimiter()))
 }
 
-/// The column of each `wanted` name among the `found` ones, if both have the same names.
-fn order(wanted: &Names, found: &Names) -> Option<Vec<u32>> {
-    if wanted.len() != found.len() {
-        return None;
-    }
-    let mut order = vec![0; wanted.len()];
-    for (to, from) in wanted.sorted().into_iter().zip(found.sorted()) {
-        if wanted.get(to) != found.get(from) {
+/// In the order of columns, one that an input lacks.
+const NONE: u32 = u32::MAX;
+
+/// The column of each `wanted` name among the `found` ones, if these are the same, or with `by_name` are all wanted.
+fn order(wanted: &Names, found: &Names, by_name: bool) -> Option<Vec<u32>> {
+    let mut order = vec![NONE; wanted.len()];
+    let mut rest = found.sorted().into_iter().peekable();
+    for to in wanted.sorted() {
+        if let Some(from) = rest.next_if(|from| found.get(*from) == wanted.get(to)) {
+            order[to as usize] = from;
+        } else if !by_name {
             return None;
         }
-        order[to as usize] = from;
     }
-    Some(order)
+    rest.next().is_none().then_some(order)
 }
 
 /// The columns of a header whose names another one lacks, or has less often.
@@ -209,6 +246,15 @@ pub(crate) struct Rewritten<R> {
     format: Format,
     /// The kind of rows when they are read, and when they are written.
     kinds: [Kind; 2],
+    /// Lines to leave out before the next record, and what those to leave out begin with.
+    skip: u64,
+    comment: Option<u8>,
+    ragged: Ragged,
+    by_name: bool,
+    /// The header to write in place of its own.
+    header: Option<Vec<u8>>,
+    /// The columns of this input, once they are known and matter.
+    width: Option<usize>,
     progress: Arc<Progress>,
     /// For each column written, its number in this input; empty if all are unchanged.
     order: Vec<u32>,
@@ -241,11 +287,17 @@ impl<R: Read> Rewritten<R> {
     ) -> Result<Self, Error> {
         let format = Format::new(&options.form)?;
         let from = match (format.kind, delimiter) {
-            (Kind::Csv(_), Some(delimiter)) => Kind::Csv(delimiter).checked()?,
+            (Kind::Csv(csv), Some(delimiter)) => Kind::Csv(Csv { delimiter, ..csv }).checked()?,
             (kind, _) => kind,
         };
         Ok(Self {
             kinds: [from, format.kind],
+            skip: options.form.skip,
+            comment: options.form.comment,
+            ragged: options.form.ragged,
+            by_name: options.form.by_name,
+            header: None,
+            width: None,
             source,
             name: name.to_owned(),
             passed: LineCounter::new(format.kind.end()),
@@ -278,9 +330,11 @@ impl<R: Read> Rewritten<R> {
     fn follow(&mut self, first: &Header, own: &Header) -> Result<(), Error> {
         if first.row != own.row {
             let (wanted, found) = (self.names(&first.row)?, self.names(&own.row)?);
-            let order = order(&wanted, &found);
+            let order = order(&wanted, &found, self.by_name);
             self.order = order.ok_or_else(|| first.other(&self.name, &wanted, &found))?;
-            if self.order.is_sorted() {
+            self.width = Some(found.len());
+            self.header = self.by_name.then(|| first.row.clone());
+            if self.order.is_sorted() && found.len() == wanted.len() {
                 self.order = Vec::new();
             }
         }
@@ -293,8 +347,9 @@ impl<R: Read> Rewritten<R> {
             let Some((length, found)) = self.record()? else { return Ok(None) };
             let mut header = Header { name: self.name.clone(), row: Vec::new() };
             let row = &self.buffer[self.begin..][..length];
-            let put =
-                |is_row| put(row, &self.values, &[], self.kinds, &mut header.row).map(|()| is_row);
+            let put = |is_row| {
+                put(row, &self.values, &[], None, self.kinds, &mut header.row).map(|()| is_row)
+            };
             match found.and_then(put) {
                 Ok(true) => return Ok(Some(header)),
                 Ok(false) => self.leave(length),
@@ -329,9 +384,17 @@ impl<R: Read> Rewritten<R> {
                 self.offset += mark as u64;
                 continue;
             }
+            if self.started
+                && !bytes.is_empty()
+                && (self.skip > 0 || self.comment == Some(bytes[0]))
+            {
+                self.skip = self.skip.saturating_sub(1);
+                self.leave_line()?;
+                continue;
+            }
             self.values.clear();
             let mut keep = |_, Value { start, end, .. }| {
-                if self.values.len() <= self.order.len() {
+                if self.values.len() <= self.order.len().max(self.width.unwrap_or(0)) {
                     // A row has less than 2³² bytes.
                     self.values.push([start as u32, end as u32]);
                 }
@@ -339,7 +402,7 @@ impl<R: Read> Rewritten<R> {
             };
             let found = match (self.kinds[0], blank(bytes)) {
                 (Kind::Csv(_), Some(length)) => Ok(length),
-                (Kind::Csv(delimiter), None) => columns::each(bytes, delimiter, &mut keep),
+                (Kind::Csv(csv), None) => columns::each(bytes, csv, &mut keep),
                 _ => Ok(memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())),
             };
             let whole = match &found {
@@ -355,10 +418,11 @@ impl<R: Read> Rewritten<R> {
                 return Ok(Some(match found {
                     Ok(length) => {
                         let row = &bytes[..length];
-                        if self.format.kind == Kind::Tsv {
+                        if matches!(self.format.kind, Kind::Tsv(_)) {
                             self.format.kind.each(row, keep).unwrap_or_default();
                         }
-                        (length, Ok(!text(row).is_empty()))
+                        let is_line = matches!(self.format.kind, Kind::Lines(_));
+                        (length, Ok(is_line || !text(row).is_empty()))
                     }
                     Err(flaw) => (0, Err(flaw)),
                 }));
@@ -451,8 +515,18 @@ impl<R: Read> Rewritten<R> {
             let is_header = self.format.header && !self.headed;
             let is_broken = found.is_err();
             let written = found.and_then(|is_row| {
-                if is_row {
-                    put(row, &self.values, &self.order, self.kinds, &mut self.out)?;
+                if is_row
+                    && is_header
+                    && let Some(header) = &self.header
+                {
+                    self.out.extend_from_slice(header);
+                    self.out.push(b'\n');
+                } else if is_row {
+                    let width = self.width.map(|width| (width, self.ragged == Ragged::Pad));
+                    put(row, &self.values, &self.order, width, self.kinds, &mut self.out)?;
+                    if self.ragged != Ragged::Take && self.width.is_none() {
+                        self.width = Some(self.kinds[0].each(row, |_, _| Ok(()))?);
+                    }
                     self.out.push(b'\n');
                 }
                 Ok(is_row)
@@ -476,40 +550,61 @@ impl<R: Read> Rewritten<R> {
     }
 }
 
-/// Appends a row without the line feed: its values in an order, or as they are.
+/// Appends a row without the line feed: its values in an order, or as they are. Of a row with another number of fields than
+/// `width`, the input's columns, missing fields become empty if it is to be padded.
 fn put(
     row: &[u8],
     values: &[[u32; 2]],
     order: &[u32],
+    width: Option<(usize, bool)>,
     [from, to]: [Kind; 2],
     out: &mut Vec<u8>,
 ) -> Result<(), Flaw> {
-    let (text, end) = split_end(row);
-    let mut add = |column: usize, value: Value| {
+    let value = |[start, end]: [u32; 2]| Value::plain(start as usize, end as usize);
+    let ((text, end), mut most, mut lacking) = (split_end(row), usize::MAX, 0);
+    if let Some((columns, pads)) = width
+        && values.len() != columns
+    {
+        let mut filled = 0;
+        let found = from.each(row, |column, value| {
+            filled = if value.start < value.end { column + 1 } else { filled };
+            Ok(())
+        })?;
+        if !pads || filled > columns {
+            return Err(Flaw::Ragged { found, columns });
+        }
+        (most, lacking) = (columns, columns.saturating_sub(found));
+    }
+    let mut add = |column: usize, value: Option<Value>| {
         if column > 0 {
             out.push(to.delimiter());
         }
         let begin = out.len();
-        let written = from.written(row, value);
+        let written = value.map_or(&[][..], |value| from.written(row, value));
         out.extend_from_slice(written);
         // Quoted values stay so; the new delimiter has no meaning there. A last carriage return would be the row's.
         let hidden = matches!(to, Kind::Csv(_)) && written.ends_with(b"\r");
         if (from != to || hidden) && !written.starts_with(b"\"") {
             quote(out, begin, to.delimiter());
         }
-        Ok(())
     };
     match order {
-        [] if from != to => from.each(row, add).map(drop)?,
-        [] => out.extend_from_slice(text),
-        _ if values.len() != order.len() => {
-            let found = from.each(row, |_, _| Ok(()))?;
-            return Err(Flaw::Ragged { found, columns: order.len() });
+        [] if from == to && values.len() <= most => out.extend_from_slice(text),
+        [] => {
+            let each = |column, value| {
+                if column < most {
+                    add(column, Some(value));
+                }
+                Ok(())
+            };
+            from.each(row, each).map(drop)?;
         }
-        _ => order.iter().enumerate().try_for_each(|(i, &column)| {
-            let [start, end] = values[column as usize].map(|at| at as usize);
-            add(i, Value::plain(start, end))
-        })?,
+        _ => order.iter().enumerate().for_each(|(i, &column)| {
+            add(i, values.get(column as usize).map(|&at| value(at)));
+        }),
+    }
+    if order.is_empty() {
+        out.extend(std::iter::repeat_n(to.delimiter(), lacking));
     }
     out.extend_from_slice(end);
     Ok(())

@@ -79,7 +79,9 @@ pub use operation::{
     Change, Diff, Distinct, Holders, Join, Keep, Partners, SetOperation, SetPlan, Steps, Top,
     Unpaired, changes, excludes,
 };
-pub use records::{Bad, Empty, Form, Missing, Normalization, ReadKey, Records, quote, values_of};
+pub use records::{
+    Bad, Empty, Form, Missing, Normalization, Ragged, ReadKey, Records, quote, values_of,
+};
 pub use report::{Changes, ErrorBound, Joined, Progress, Report};
 pub use rows::{Rows, Start};
 pub use temporary::TempFolders;

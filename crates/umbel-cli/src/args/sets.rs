@@ -195,6 +195,9 @@ pub(crate) struct DedupArgs {
     /// Files of lines, read as one [default: standard input]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    /// Match the columns of --csv or --tsv by name: all rows get those of all files, empty where a file lacks one
+    #[arg(long)]
+    pub(crate) by_name: bool,
     /// Print only lines that occur more than once
     #[arg(long)]
     pub(crate) repeated: bool,

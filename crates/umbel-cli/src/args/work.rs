@@ -83,8 +83,8 @@ pub(crate) struct RecordArgs {
     /// Compare or look up this field instead of the whole record; repeat for a key of several fields
     ///
     /// A column, by its name in the header or its number from 1; or a path into JSON: user.id, tags.0, or a JSON
-    /// pointer such as /a.b/c. LEFT=RIGHT where the first file and the others have different names (common, except, join);
-    /// an equals sign in a name is written twice. Whole records are printed, whatever their key.
+    /// pointer such as /a.b/c. LEFT=RIGHT where the first file and the others have different names (common, except, join),
+    /// and LEFT= where the others are lists of keys, one per line; an equals sign in a name is written twice. Whole records are printed, whatever their key.
     #[arg(short, long, value_name = "FIELD", help_heading = "Input")]
     pub(crate) key: Vec<String>,
     /// Treat the first record as data: columns are named by number, and no header is printed
@@ -95,6 +95,33 @@ pub(crate) struct RecordArgs {
     /// The first one is that of the first file and of the output; the last one holds for all files after it.
     #[arg(short, long, value_name = "BYTE", help_heading = "Input")]
     pub(crate) delimiter: Vec<Delimiter>,
+    /// What quotes mean in --csv: with none, they are bytes like others, as in inch marks
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "double",
+        help_heading = "Input",
+        conflicts_with = "raw"
+    )]
+    pub(crate) quotes: Quotes,
+    /// Leave out the first N lines of each file, as before a header
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        hide_default_value = true,
+        help_heading = "Input",
+        conflicts_with = "null"
+    )]
+    #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
+    pub(crate) skip: u64,
+    /// Leave out lines that begin with BYTE, e.g. #
+    #[arg(long, value_name = "BYTE", help_heading = "Input", conflicts_with = "null")]
+    pub(crate) comment: Option<Delimiter>,
+    /// What to do with a row of --csv or --tsv that has fewer or more fields than its file has columns [default: take it as it
+    /// is where no column moves]
+    #[arg(long, value_name = "WHAT", help_heading = "Input")]
+    pub(crate) ragged: Option<OnRagged>,
     /// What to do with a record that lacks a field of the key
     #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Input")]
     pub(crate) missing: OnMissing,
@@ -119,6 +146,24 @@ pub(crate) struct RecordArgs {
     /// Compare values of this sort in their normal form; repeat for several. Other values stay as they are
     #[arg(long, value_name = "FORM", help_heading = "Comparison (lines are printed unchanged)")]
     pub(crate) normalize: Vec<NormalForm>,
+}
+
+/// What quotes mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Quotes {
+    /// Around a field; one in it is doubled (RFC 4180)
+    Double,
+    /// Nothing
+    None,
+}
+
+/// What to do with a row that has another number of fields than its file has columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnRagged {
+    /// Stop with an error
+    Refuse,
+    /// Add empty fields, and cut off empty ones that are too many; stop if those are not empty
+    Pad,
 }
 
 /// What to do with a record without its key.

@@ -19,7 +19,7 @@ use crate::report::Run;
 use crate::wrapped::{self, Seal};
 
 pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
-    let mut options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work, &args.files)?;
     let secret = filters::secret(&args.secret)?;
     let output = [OutputPath::Filter(&args.filter)];
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;

@@ -36,7 +36,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
             "-: standard input can be read only once, and the filter is read from it; name a file of candidates"
         );
     }
-    let options = lines::options(&args.work)?;
+    let options = lines::options(&args.work, &args.candidates)?;
     let secret = filters::secret(&args.secret)?;
     let (path, foreign) = (&args.filter, ForeignArgs::default());
     let file = filters::open_beside(path, &options, &args.trust)?;

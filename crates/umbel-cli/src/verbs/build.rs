@@ -33,7 +33,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     let secret = args.secret.secret_file.as_ref();
     refuse_in_place_of(Some(&args.output), &[secret])?;
     let key = wrapped::seal(&args.sign, &args.list, &args.output)?;
-    let mut options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work, &args.files)?;
     if let Some(format) = args.foreign.format.format {
         return build_foreign(args, format, existing, key.as_ref(), &options);
     }

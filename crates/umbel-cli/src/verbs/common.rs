@@ -15,11 +15,11 @@ use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let mut options = lines::options_of_several(&args.work)?;
+    let mut options = lines::options_of_several(&args.work, &args.files)?;
     let run = Run::start("common", args.work.voice, &options.resources.progress);
     let of_all = args.at_least.is_some() || args.which.is_some() || !args.only.is_empty();
     let rows = if of_all { args.print.rows_of_all() } else { Rows::OfOne };
-    let inputs = lines::open_several(&args.files, &args.work, rows, &options)?;
+    let inputs = lines::open_several(&args.files, &args.work, rows, &mut options)?;
     let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;
     let about = Job { verb: "common", inputs: &inputs, options: &options };
     if args.which.is_some() || !args.only.is_empty() {

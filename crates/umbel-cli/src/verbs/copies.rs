@@ -28,7 +28,7 @@ pub(super) fn build(args: &BuildArgs, count: u32) -> Result<Outcome> {
     let paths: Vec<PathBuf> = (1..=count).map(|number| path(args, number)).collect();
     let claim = |path: &PathBuf| filters::claim_output(path, Sort::FILTER, args.replace.force);
     let claimed = paths.iter().map(claim).collect::<Result<Vec<_>>>()?;
-    let options = lines::options(&args.work)?;
+    let options = lines::options(&args.work, &args.files)?;
     let names =
         umbel_sets::keys_of(umbel::Kind::Blocked, &options.form, &args.names.names, KeyForm::Text)?;
     let outputs: Vec<_> = paths.iter().map(|path| OutputPath::Filter(path)).collect();

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use umbel_sets::{Distinct, Keep, SetOperation, Top};
 
 use super::explain::Job;
@@ -15,10 +15,15 @@ use crate::{Outcome, elsewhere};
 
 pub(crate) fn dedup(args: &DedupArgs, name: &'static str) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    if !args.work.records.delimiter.is_empty() && !args.work.records.csv {
-        bail!("{}; {}", lines::DELIMITER_ALONE, elsewhere::UNIQ_D);
+    let options = lines::options_of_tables(&args.work, &args.files, args.by_name);
+    let mut options = options.map_err(|error| match error.to_string() {
+        why if why == lines::DELIMITER_ALONE => anyhow!("{why}; {}", elsewhere::UNIQ_D),
+        _ => error,
+    })?;
+    if args.by_name && !options.form.records.has_header() {
+        bail!("--by-name needs the names of columns: --csv or --tsv, without --no-header");
     }
-    let mut options = lines::options(&args.work)?;
+    options.form.by_name = args.by_name;
     let run = Run::start(name, args.work.voice, &options.resources.progress);
     let inputs =
         lines::open_rereadable(&args.files, &args.work, args.print.rows_of_all(), &options)?;

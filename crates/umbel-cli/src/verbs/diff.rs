@@ -25,7 +25,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
         target::check(file, args.work.writes(), args.output.to.replace.force)?;
     }
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let mut options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work, &args.files)?;
     options.form.ignored.clone_from(&args.ignore_column);
     if !options.form.ignored.is_empty()
         && !matches!(options.form.records, Records::Csv { .. } | Records::Tsv { .. })
@@ -33,7 +33,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
         bail!("--ignore-column requires --csv or --tsv, since other records have no columns");
     }
     let run = Run::start("diff", args.work.voice, &options.resources.progress);
-    let inputs = lines::open_several(&args.files, &args.work, Rows::OfAll, &options)?;
+    let inputs = lines::open_several(&args.files, &args.work, Rows::OfAll, &mut options)?;
     if inputs.len() > 2 {
         bail!("found {} files; diff compares two, OLD and NEW", inputs.len());
     }

@@ -18,7 +18,7 @@ use crate::{Outcome, lines};
 
 pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
     let work = &args.work;
-    let mut options = lines::options(work)?;
+    let mut options = lines::options(work, &[])?;
     if work.files_from.is_some() || work.explain || work.records.delimiter.len() > 1 {
         bail!(
             "lists of files, plans and delimiters of several files are for other verbs; omit the option"

@@ -22,7 +22,7 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
     if args.update.is_some() && (csv || tsv || jsonl || fields || !key.is_empty()) {
         bail!("--update: the index knows its records; omit the options that describe them");
     }
-    let options = lines::options(work)?;
+    let options = lines::options(work, &args.paths)?;
     let paths = match args.update {
         Some(_) => Vec::new(),
         None => lines::listed(&args.paths, work)?,

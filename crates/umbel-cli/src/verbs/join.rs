@@ -16,16 +16,15 @@ use crate::report::{Run, say};
 
 pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let mut options = lines::options_of_several(&args.work)?;
+    let mut options = lines::options_of_several(&args.work, &args.files)?;
     options.form.empty = args.work.records.empty.map_or(Empty::Keep, Into::into);
-    let options = options;
     let run = Run::start("join", args.work.voice, &options.resources.progress);
     if options.form.records.key().is_empty() {
         bail!(
             "rows are joined by a key; name it with --key, and the format with --csv, --tsv, --jsonl or --fields"
         );
     }
-    let inputs = lines::open_several(&args.files, &args.work, Rows::OfOne, &options)?;
+    let inputs = lines::open_several(&args.files, &args.work, Rows::OfOne, &mut options)?;
     if inputs.len() > 2 {
         bail!("found {} files; join takes two, LEFT and RIGHT", inputs.len());
     }

@@ -1,16 +1,17 @@
 //! How `common`, `except`, `dedup` and `join` run their job.
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Result;
-use umbel_sets::{Error, Report, SetPlan};
+use umbel_sets::{Error, Records, Report, SetPlan};
 
 use super::explain::{self, Job};
 use crate::Outcome;
 use crate::args::{ResultArgs, Work};
-use crate::hints;
 use crate::output::{print, write_result};
 use crate::report::{Run, say};
+use crate::{hints, lines};
 
 /// Explains the job, or runs it and reports the lines it `found`.
 pub(super) fn select(
@@ -30,6 +31,19 @@ pub(super) fn select(
     run.finish(&report, found, None);
     if about.verb != "common" || report.found == 0 {
         hint(about, work);
+    }
+    // A header alone may be common.
+    if about.verb == "common"
+        && report.found <= 1
+        && about.options.form.records == Records::default()
+        && !work.voice.quiet
+        && !work.voice.json
+        && let Some(option) =
+            about.inputs.iter().find_map(|input| lines::named_form(Path::new(input.name())))
+    {
+        say(&format!(
+            "umbel common: compared whole lines; for records with the same value in a field: {option} --key FIELD"
+        ));
     }
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }

@@ -69,7 +69,7 @@ fn list(
     output: &OutputArgs,
     work: &Work,
 ) -> Result<Outcome> {
-    let options = lines::options(work)?;
+    let options = lines::options(work, &[])?;
     check_output(output, files, work)?;
     let mut outcome = Outcome::Nothing;
     write_text(output.file(), |put| {
@@ -161,7 +161,7 @@ fn line(cells: &[String; TITLES.len()], widths: &[usize; TITLES.len()]) -> Strin
 
 /// Prints the files and row groups that may hold each key.
 fn which(args: &ParquetWhichArgs) -> Result<Outcome> {
-    let options = lines::options(&args.work)?;
+    let options = lines::options(&args.work, &[])?;
     let files = lines::named(&args.files, &args.work)?;
     if args.work.explain {
         return list(&files, Some(&args.column), &args.output, &args.work);
@@ -351,7 +351,7 @@ fn summary(which: &Which<'_>, column: &str) -> String {
 
 /// Writes the union of the filters of a column.
 fn extract(args: &ParquetExtractArgs) -> Result<Outcome> {
-    let options = lines::options(&args.work)?;
+    let options = lines::options(&args.work, &[])?;
     let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.replace.force)?;
     let run = Run::start("parquet extract", args.work.voice, &options.resources.progress);
     let mut merged: Option<Parquet> = None;

@@ -45,7 +45,7 @@ fn change(
     edit: &Edit,
     ParquetChangeArgs { file, output, work }: &ParquetChangeArgs,
 ) -> Result<Outcome> {
-    let resources = &lines::options(work)?.resources;
+    let resources = &lines::options(work, &[])?.resources;
     // Write in place, to another file, or to standard output.
     let to = if output.output.is_none() { Some(&**file) } else { output.file() };
     let plan = Plan::new(file, edit, resources)?;

@@ -34,7 +34,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
         ),
         _ => bail!("-: standard input can be read only once; name it once"),
     }
-    let mut options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work, &args.files())?;
     let secret = filters::secret(&args.secret)?;
     let secret = secret.as_ref();
     if let Some(of) = args.prefixes {

@@ -17,7 +17,7 @@ use crate::wrapped;
 use umbel_numbers::{Count, Rate};
 
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
-    let mut options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work, &args.files)?;
     let secret = filters::secret(&args.secret)?;
     let output = [OutputPath::Filter(&args.filter)];
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;

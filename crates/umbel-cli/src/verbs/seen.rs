@@ -43,7 +43,7 @@ fn append(args: &UnseenArgs) -> Option<&Path> {
 
 pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     let path = args.filter.as_path();
-    let mut options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work, &args.files)?;
     let secret = filters::secret(&args.secret)?;
     let named = append(args);
     let journal = journal::path_of(path);

@@ -15,7 +15,8 @@ pub(crate) fn entries(form: &Form) -> Vec<(String, String)> {
             say("header", yes_no(*header));
             "csv"
         }
-        Records::Tsv { header, .. } => {
+        Records::Tsv { delimiter, header, .. } => {
+            say("delimiter", &delimiter.to_string());
             say("header", yes_no(*header));
             "tsv"
         }
@@ -43,13 +44,11 @@ pub(crate) fn from_entries(entries: &[(String, String)]) -> Option<Form> {
     };
     let key: Vec<_> = all(FIELD).map(str::to_owned).collect();
     let end = one("separator")?.parse().ok()?;
+    let delimiter = || one("delimiter")?.parse().ok();
     let records = match one("records")? {
         "lines" if key.is_empty() => Records::Lines(end),
-        "csv" => {
-            let (delimiter, header) = (one("delimiter")?.parse().ok()?, yes("header")?);
-            Records::Csv { delimiter, header, key, raw: false }
-        }
-        "tsv" => Records::Tsv { header: yes("header")?, key },
+        "csv" => Records::Csv { delimiter: delimiter()?, header: yes("header")?, key, raw: false },
+        "tsv" => Records::Tsv { delimiter: delimiter()?, header: yes("header")?, key },
         "fields" => Records::Fields { end, key },
         "jsonl" => Records::JsonLines { key },
         _ => return None,

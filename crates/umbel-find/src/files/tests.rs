@@ -358,7 +358,7 @@ fn values_of_a_field_are_found_in_records_of_every_format() {
     }
     for (text, records) in [
         (&csv, Records::Csv { delimiter: b',', header: true, key: key(), raw: false }),
-        (&tsv, Records::Tsv { header: true, key: key() }),
+        (&tsv, Records::Tsv { delimiter: b'\t', header: true, key: key() }),
         (&json, Records::JsonLines { key: key() }),
     ] {
         let (file, index) = (folder.join("table"), folder.join("table.index"));

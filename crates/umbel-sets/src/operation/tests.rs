@@ -600,7 +600,7 @@ proptest! {
         let (dir, mut options) = workplace(b'\n');
         (options.resources.threads, options.resources.memory) = (threads, memory);
         if keyed {
-            options.form.records = crate::Records::Tsv { header: true, key: vec!["k".to_owned()] };
+            options.form.records = crate::Records::Tsv { delimiter: b'\t', header: true, key: vec!["k".to_owned()] };
         }
         let sides = sides.map(|side| side.iter().map(|(k, v)| format!("{k}\t{v}").into_bytes()).collect::<Vec<_>>());
         let inputs = write(dir.path(), &[&sides[0], &sides[1]].map(|rows| {

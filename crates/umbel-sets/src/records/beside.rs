@@ -95,8 +95,8 @@ impl Beside {
             header.push(self.kind.delimiter());
             let start = header.len();
             header.extend_from_slice(&name);
-            if let Kind::Csv(delimiter) = self.kind {
-                super::quote(&mut header, start, delimiter);
+            if let Kind::Csv(csv) = self.kind {
+                super::quote(&mut header, start, csv.delimiter);
             }
             taken.insert(name);
         }
@@ -265,7 +265,7 @@ impl Beside {
 
     fn line_end(&self, row: &[u8]) -> &[u8] {
         match &self.kind {
-            Kind::Csv(_) | Kind::Tsv => line_end(row),
+            Kind::Csv(_) | Kind::Tsv(_) => line_end(row),
             Kind::Json => b"\n",
             Kind::Lines(end) | Kind::Fields(end) => std::slice::from_ref(end),
         }
@@ -278,7 +278,7 @@ pub(super) fn width(kind: Kind, row: &[u8]) -> Result<Option<usize>, Flaw> {
         Kind::Json => members(row).map(|_| None),
         Kind::Lines(_) | Kind::Fields(_) => Ok(None),
         Kind::Csv(_) if memchr(b'"', row).is_some() => kind.each(row, |_, _| Ok(())).map(Some),
-        Kind::Csv(_) | Kind::Tsv => Ok(Some(memchr_iter(kind.delimiter(), row).count() + 1)),
+        Kind::Csv(_) | Kind::Tsv(_) => Ok(Some(memchr_iter(kind.delimiter(), row).count() + 1)),
     }
 }
 

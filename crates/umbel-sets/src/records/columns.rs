@@ -6,27 +6,27 @@
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3};
 
-use super::{Flaw, Quoting, Value};
+use super::{Csv, Flaw, Quoting, Value};
 use crate::error::QuoteFlaw;
 
 /// Reads the CSV record at the start of `bytes`: finds the values of `columns`, in their order, and returns the
 /// record's length without the line feed.
 pub(super) fn find(
     bytes: &[u8],
-    delimiter: u8,
+    csv: Csv,
     columns: &[usize],
     values: &mut Vec<Value>,
 ) -> Result<usize, Flaw> {
     values.resize(columns.len(), Value::MISSING);
     if let [wanted] = *columns {
-        each(bytes, delimiter, |column, value| {
+        each(bytes, csv, |column, value| {
             if column == wanted {
                 values[0] = value;
             }
             Ok(())
         })
     } else {
-        each(bytes, delimiter, |column, value| {
+        each(bytes, csv, |column, value| {
             put(column, value, columns, values);
             Ok(())
         })
@@ -50,10 +50,10 @@ pub(super) fn find_among(
     }
 }
 
-/// The fields of a row of TSV, where a quote is an ordinary byte.
-pub(super) fn between_tabs(row: &[u8]) -> impl Iterator<Item = Value> {
+/// The fields of a row between delimiters, where a quote is an ordinary byte.
+pub(super) fn between(row: &[u8], delimiter: u8) -> impl Iterator<Item = Value> {
     let mut next = 0;
-    memchr_iter(b'\t', row).chain([row.len()]).map(move |end| {
+    memchr_iter(delimiter, row).chain([row.len()]).map(move |end| {
         let start = std::mem::replace(&mut next, end + 1);
         Value::plain(start, end)
     })
@@ -82,13 +82,24 @@ fn put(column: usize, value: Value, columns: &[usize], values: &mut [Value]) {
 /// length without the line feed. One walk finds the values, the end, and errors.
 pub(crate) fn each(
     bytes: &[u8],
-    delimiter: u8,
+    Csv { delimiter, blanks }: Csv,
     mut each: impl FnMut(usize, Value) -> Result<(), Flaw>,
 ) -> Result<usize, Flaw> {
     let broken = |flaw, at| Err(Flaw::Quote { flaw, at });
     let mut start = 0;
     for column in 0.. {
-        let next = if bytes.get(start) == Some(&b'"') {
+        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t') && *byte != delimiter;
+        let quoted = match bytes.get(start) {
+            Some(b'"') => true,
+            Some(byte) if blanks && is_blank(byte) => {
+                let ahead = bytes[start..].iter().take_while(|byte| is_blank(byte)).count();
+                let quoted = bytes.get(start + ahead) == Some(&b'"');
+                start += if quoted { ahead } else { 0 };
+                quoted
+            }
+            _ => false,
+        };
+        let next = if quoted {
             let (mut end, mut written) = (start + 1, Quoting::Plain);
             loop {
                 match memchr(b'"', &bytes[end..]) {
@@ -102,6 +113,9 @@ pub(crate) fn each(
                 end += 2;
             }
             each(column, Value { start: start + 1, end, written })?;
+            if blanks {
+                end += bytes[end + 1..].iter().take_while(|byte| is_blank(byte)).count();
+            }
             // A carriage return belongs to the end of the record.
             match bytes[end + 1..] {
                 [b'\r'] | [b'\r', b'\n', ..] => end + 2,

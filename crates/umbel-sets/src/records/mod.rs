@@ -57,6 +57,14 @@ pub struct Form {
     pub ignored: Vec<String>,
     /// Which differences between keys to ignore.
     pub normalization: Normalization,
+    /// How many lines at the start of each input are left out.
+    pub skip: u64,
+    /// Records that begin with this byte are left out.
+    pub comment: Option<u8>,
+    /// What to do with rows that have fewer or more fields than their input has columns.
+    pub ragged: Ragged,
+    /// Whether inputs may have different columns: all have those of all then, and what one lacks is empty.
+    pub by_name: bool,
     /// What to do with records that lack a field of the key.
     pub missing: Missing,
     /// What an empty value in a key is.
@@ -102,8 +110,11 @@ pub enum Records {
         /// The fields of the key, by their numbers from 1.
         key: Vec<String>,
     },
-    /// Tab-separated values as IANA registers them: no quotes, no escapes. Carriage returns as in CSV.
+    /// Values between delimiters, in which quotes have no meaning: tab-separated values as IANA registers them, if the
+    /// delimiter is a tab. Carriage returns as in CSV.
     Tsv {
+        /// The byte between fields, as for CSV.
+        delimiter: u8,
         /// Whether the first record of each input names the columns.
         header: bool,
         /// The fields of the key.
@@ -143,22 +154,22 @@ impl Records {
     /// The byte after a column in front of a row; JSON lines have no columns.
     pub(crate) fn column(&self) -> Option<u8> {
         match self.kind() {
-            Kind::Csv(delimiter) => Some(delimiter),
-            Kind::Lines(_) | Kind::Fields(_) | Kind::Tsv => Some(b'\t'),
+            Kind::Csv(Csv { delimiter, .. }) | Kind::Tsv(delimiter) => Some(delimiter),
+            Kind::Lines(_) | Kind::Fields(_) => Some(b'\t'),
             Kind::Json => None,
         }
     }
 
-    /// Whether the first record of an input names its columns.
-    pub(crate) fn has_header(&self) -> bool {
+    /// Returns whether the first record of an input names its columns.
+    pub fn has_header(&self) -> bool {
         matches!(self, Self::Csv { header: true, .. } | Self::Tsv { header: true, .. })
     }
 
     pub(crate) fn kind(&self) -> Kind {
         match *self {
             Self::Lines(end) => Kind::Lines(end),
-            Self::Csv { delimiter, .. } => Kind::Csv(delimiter),
-            Self::Tsv { .. } => Kind::Tsv,
+            Self::Csv { delimiter, .. } => Kind::Csv(Csv { delimiter, blanks: false }),
+            Self::Tsv { delimiter, .. } => Kind::Tsv(delimiter),
             Self::Fields { end, .. } => Kind::Fields(end),
             Self::JsonLines { .. } => Kind::Json,
         }
@@ -187,6 +198,18 @@ pub enum Empty {
     Skip,
     /// Equal to no other, as null in SQL: the record has a key that no other has, and is counted.
     Keep,
+}
+
+/// What to do with a row of CSV or TSV that has fewer or more fields than its input has columns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ragged {
+    /// It is taken as it is; where columns are moved or joined, the job fails with [`Error::Ragged`].
+    #[default]
+    Take,
+    /// The job fails with [`Error::Ragged`].
+    Refuse,
+    /// Missing fields are empty, and empty ones beyond the columns are cut off; others are an [`Error::Ragged`].
+    Pad,
 }
 
 /// What to do with a record that cannot be read.
@@ -271,11 +294,19 @@ pub(crate) struct Format {
     alone: [[u8; 8]; 2],
 }
 
+/// How CSV is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Csv {
+    pub(crate) delimiter: u8,
+    /// Whether blanks around quotes do not count.
+    pub(crate) blanks: bool,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Lines(u8),
-    Csv(u8),
-    Tsv,
+    Csv(Csv),
+    Tsv(u8),
     /// Fields between blanks, up to this byte.
     Fields(u8),
     Json,
@@ -285,7 +316,8 @@ impl Kind {
     /// Refuses a delimiter that has another meaning in CSV.
     pub(crate) fn checked(self) -> Result<Self, Error> {
         match self {
-            Self::Csv(delimiter @ (b'"' | b'\n' | b'\r')) => Err(Error::Delimiter(delimiter)),
+            Self::Csv(Csv { delimiter: delimiter @ (b'"' | b'\n' | b'\r'), .. })
+            | Self::Tsv(delimiter @ (b'\n' | b'\r')) => Err(Error::Delimiter(delimiter)),
             kind => Ok(kind),
         }
     }
@@ -294,7 +326,7 @@ impl Kind {
     pub(crate) fn end(self) -> u8 {
         match self {
             Self::Lines(separator) | Self::Fields(separator) => separator,
-            Self::Csv(_) | Self::Tsv | Self::Json => b'\n',
+            Self::Csv(_) | Self::Tsv(_) | Self::Json => b'\n',
         }
     }
 
@@ -318,8 +350,7 @@ impl Kind {
     /// The byte between the values of a written row.
     pub(crate) fn delimiter(self) -> u8 {
         match self {
-            Self::Csv(delimiter) => delimiter,
-            Self::Tsv => b'\t',
+            Self::Csv(Csv { delimiter, .. }) | Self::Tsv(delimiter) => delimiter,
             _ => b' ',
         }
     }
@@ -342,7 +373,7 @@ impl Kind {
     fn is_blank(self, row: &[u8]) -> bool {
         match self {
             Self::Lines(_) => false,
-            Self::Csv(_) | Self::Tsv => text(row).is_empty(),
+            Self::Csv(_) | Self::Tsv(_) => text(row).is_empty(),
             Self::Fields(_) | Self::Json => row.trim_ascii().is_empty(),
         }
     }
@@ -361,9 +392,9 @@ impl Kind {
         };
         let pass = |(column, value)| each(column, value);
         match self {
-            Self::Csv(delimiter) => columns::each(row, delimiter, each).map(drop)?,
+            Self::Csv(csv) => columns::each(row, csv, each).map(drop)?,
             Self::Fields(_) => columns::between_blanks(text(row)).enumerate().try_for_each(pass)?,
-            _ => columns::between_tabs(text(row)).enumerate().try_for_each(pass)?,
+            _ => columns::between(text(row), self.delimiter()).enumerate().try_for_each(pass)?,
         }
         Ok(count)
     }
@@ -371,14 +402,18 @@ impl Kind {
 
 impl Format {
     pub(crate) fn new(form: &Form) -> Result<Self, Error> {
-        let Form { records, others, ignored, normalization, missing, empty, bad } = form;
-        let (kind, header) = (records.kind().checked()?, records.has_header());
+        let Form { records, others, ignored, normalization, missing, empty, bad, .. } = form;
+        let kind = match records.kind().checked()? {
+            Kind::Csv(csv) => Kind::Csv(Csv { blanks: normalization.trim, ..csv }),
+            kind => kind,
+        };
+        let header = records.has_header();
         let fields = records.key();
         let others = if others.is_empty() { fields } else { others };
         if others.len() != fields.len() {
             return Err(Error::OtherFields { fields: fields.len(), others: others.len() });
         }
-        if let (Kind::Csv(_) | Kind::Tsv | Kind::Fields(_), false) = (kind, header)
+        if let (Kind::Csv(_) | Kind::Tsv(_) | Kind::Fields(_), false) = (kind, header)
             && let Some(field) =
                 fields.iter().chain(others).chain(ignored).find(|field| number(field).is_none())
         {
@@ -495,8 +530,8 @@ impl Format {
 
     /// Checks the quotes of a record so far; `goes_on` is whether it continues.
     pub(crate) fn check_quotes(&self, start: &[u8], goes_on: bool) -> Result<(), Flaw> {
-        let Kind::Csv(delimiter) = self.kind else { return Ok(()) };
-        match columns::find(start, delimiter, &[], &mut Vec::new()) {
+        let Kind::Csv(csv) = self.kind else { return Ok(()) };
+        match columns::find(start, csv, &[], &mut Vec::new()) {
             Err(Flaw::Quote { flaw: QuoteFlaw::Open, .. }) if goes_on => Ok(()),
             result => result.map(drop),
         }
@@ -524,6 +559,7 @@ impl Format {
     ) -> Result<Vec<usize>, Error> {
         let (mut found, mut count, mut some) = (vec![Vec::new(); fields.len()], 0, Vec::new());
         let read = self.each_name(header, |name| {
+            let name = if self.normalization.trim { name.trim_ascii() } else { name };
             for (field, places) in fields.iter().zip(&mut found) {
                 if field.as_bytes() == name && places.len() < 2 {
                     places.push(count);
@@ -780,10 +816,10 @@ impl Head<'_> {
     /// The length of the record at the start of `bytes`, whether it is one, and its values, with missing ones marked.
     fn find(&self, bytes: &[u8], copied: &mut Copied) -> Result<(usize, Result<bool, Flaw>), Flaw> {
         let (format, columns, values) = (self.format, &self.columns[..], &mut copied.values);
-        if let Kind::Csv(delimiter) = format.kind {
+        if let Kind::Csv(csv) = format.kind {
             return match blank(bytes) {
                 Some(length) => Ok((length, Ok(false))),
-                None => Ok((columns::find(bytes, delimiter, columns, values)?, Ok(true))),
+                None => Ok((columns::find(bytes, csv, columns, values)?, Ok(true))),
             };
         }
         let end = format.kind.find(bytes, &mut false).unwrap_or(bytes.len());
@@ -793,7 +829,9 @@ impl Head<'_> {
         }
         let (text, mut found) = (format.kind.text(row), Ok(()));
         match format.kind {
-            Kind::Tsv => columns::find_among(columns::between_tabs(text), columns, values),
+            Kind::Tsv(delimiter) => {
+                columns::find_among(columns::between(text, delimiter), columns, values);
+            }
             Kind::Fields(_) => columns::find_among(columns::between_blanks(text), columns, values),
             Kind::Json => found = json::find(text, format.paths(self.other), values),
             Kind::Lines(_) | Kind::Csv(_) => {}
@@ -823,7 +861,7 @@ impl Head<'_> {
             let normalizes = !format.normalization.is_none();
             let by_values = match format.kind {
                 Kind::Csv(_) => !format.raw && (normalizes || memchr(b'"', text).is_some()),
-                Kind::Tsv => normalizes,
+                Kind::Tsv(_) => normalizes,
                 _ => false,
             };
             if by_values || !self.ignored.is_empty() {

@@ -291,7 +291,7 @@ proptest! {
             (start, line.clone().into_bytes(), key)
         }).collect();
         let key = key.iter().map(|column| (column + 1).to_string()).collect();
-        let records = Records::Tsv { header: false, key };
+        let records = Records::Tsv { delimiter: b'\t', header: false, key };
         for drip in [None, Some(drip)] {
             let (_, seen) = see(&records, bytes.as_bytes(), budget, drip).unwrap();
             prop_assert_eq!(&seen, &expected);
@@ -582,7 +582,7 @@ fn keys_of_several_fields_are_not_mistaken_for_others() {
 fn one_carriage_return_ends_a_row() {
     let key = || vec!["b\r".to_owned()];
     let csv = Records::Csv { delimiter: b'\t', header: true, key: key(), raw: false };
-    for records in [csv, Records::Tsv { header: true, key: key() }] {
+    for records in [csv, Records::Tsv { delimiter: b'\t', header: true, key: key() }] {
         for drip in [None, Some(3)] {
             let (header, seen) = see(&records, b"a\tb\r\r\n1\t2\r\r\n", roomy(100), drip).unwrap();
             assert_eq!(header.unwrap(), b"a\tb\r\r");

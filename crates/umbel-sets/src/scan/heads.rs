@@ -89,7 +89,7 @@ impl Scanner<'_> {
                 if WEIGHT.saturating_mul(length) > room {
                     return Err(self.long_line(Place::new(name, 0), length, WEIGHT, room));
                 }
-            } else if matches!(self.format.kind, Kind::Csv(_) | Kind::Tsv) {
+            } else if matches!(self.format.kind, Kind::Csv(_) | Kind::Tsv(_)) {
                 row = self.first_row(&reader, &head)?;
             }
             Ok(Start { name, head, row })

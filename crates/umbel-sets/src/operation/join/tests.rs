@@ -252,7 +252,7 @@ fn every_pass_is_planned_and_reported() {
 
 fn tsv(dir: &Path) -> Options {
     let key = vec!["1".to_owned()];
-    options_of(dir, Records::Tsv { header: false, key })
+    options_of(dir, Records::Tsv { delimiter: b'\t', header: false, key })
 }
 
 /// If a few times the rows fit that the left ones need, the right input is read again, and nothing is spilled.
