@@ -96,7 +96,9 @@ fn options_of(work: &Work, files: &[PathBuf], columns: bool) -> Result<Options> 
             OnBad::Skip => Bad::Skip,
         },
     };
-    Ok(Options { resources: Resources::new(memory, threads, tmp), form })
+    let mut resources = Resources::new(memory, threads, tmp);
+    resources.notice = |words| say(&format!("umbel: warning: {words}"));
+    Ok(Options { resources, form })
 }
 
 /// The byte that ends a line.

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use pyo3::IntoPyObjectExt;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyIsADirectoryError, PyMemoryError, PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyIsADirectoryError, PyMemoryError, PyOSError, PyTypeError, PyUserWarning, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use umbel_io::atomic::{self, Existing};
@@ -294,7 +296,16 @@ pub(crate) fn resources(
     let threads =
         threads.map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get);
     let tmp = TempFolders::new(&[tmp.unwrap_or_else(umbel_io::temporary_folder)]);
-    Ok(Resources::new(memory, threads, tmp))
+    Ok(Resources { notice: warn, ..Resources::new(memory, threads, tmp) })
+}
+
+/// Warns of what a job says of an input, from the thread that reads it: an error that a filter makes of it is printed.
+fn warn(words: &str) {
+    let text = std::ffi::CString::new(words).expect("there is no zero byte in a path");
+    Python::attach(|py| {
+        let warned = PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1);
+        warned.unwrap_or_else(|error| error.write_unraisable(py, None));
+    });
 }
 
 /// Runs `work` on another thread, and waits for it. Meanwhile it reads the inputs from Python; their errors, and

@@ -119,13 +119,15 @@ impl Stream {
         // The other half is for a long line.
         let (memory, room) = (options.resources.memory, room / 2);
         let about = || self.name.clone();
+        let tell = (self.name.clone(), options.resources.notice);
         let decompressed =
-            |bytes| compression::decompressed(&self.name, bytes, memory, room).with_context(about);
+            |bytes| compression::decompressed(&tell, bytes, memory, room).with_context(about);
         let bytes = match self.from {
             Origin::Path(path) => {
                 let file = File::open(path).with_context(about)?;
                 let parts = match threads {
-                    2.. => SideBySide::new(&file, threads, memory, room).with_context(about)?,
+                    2.. => SideBySide::new(&file, threads, memory, room, tell.clone())
+                        .with_context(about)?,
                     _ => None,
                 };
                 match parts {

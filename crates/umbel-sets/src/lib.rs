@@ -89,6 +89,8 @@ pub use unseen::{Checkpoint, Recorder, Save, Seen, SeenInPieces, journal};
 
 use std::sync::Arc;
 
+use umbel_io::compression::Notice;
+
 use budget::Budget;
 
 /// The options of every job.
@@ -111,12 +113,14 @@ pub struct Resources {
     pub tmp: Arc<TempFolders>,
     /// Where to report progress.
     pub progress: Arc<Progress>,
+    /// Who is told what users should know of inputs that were read nevertheless: by any thread, maybe during the job.
+    pub notice: Notice,
 }
 
 impl Resources {
     /// With a progress of their own.
     pub fn new(memory: u64, threads: usize, tmp: TempFolders) -> Self {
-        Self { memory, threads, tmp: Arc::new(tmp), progress: Arc::default() }
+        Self { memory, threads, tmp: Arc::new(tmp), progress: Arc::default(), notice: |_| {} }
     }
 
     pub(crate) fn budget(&self) -> Result<Budget, Error> {

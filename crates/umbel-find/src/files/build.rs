@@ -484,7 +484,7 @@ fn each_file(
 ) -> Result<impl Iterator<Item = Indexed> + use<>> {
     let old = draft.old.iter().flat_map(|index| &index.files);
     let old: HashMap<_, _> = old.map(|file| (base.kept_now(&file.path), file)).collect();
-    let mut whole = Reading::new(&options.form, options.resources.memory, 1)?;
+    let mut whole = Reading::new(&options.form, &options.resources, 1)?;
     let (mut parts, mut all, mut expected) = (Vec::new(), Vec::new(), 0);
     for path in paths {
         let kept = match (old.get(base.kept_of(path)), &draft.old) {
@@ -505,7 +505,8 @@ fn each_file(
     let (cap, resources) = (resources.memory, &memory::without(lists, 0, resources)?);
     let unforeseen = memory::Unforeseen::new(cap, lists, expected, resources.memory);
     let threads = threads(resources).min(parts.len().max(1));
-    let reading = Reading::new(&options.form, resources.memory, threads)?;
+    let mut reading = Reading::new(&options.form, resources, threads)?;
+    reading.points = true;
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let read: Vec<Mutex<Option<Box<Indexed>>>> = parts.iter().map(|_| Mutex::default()).collect();
     let work = || -> Result<()> {

@@ -204,7 +204,7 @@ pub fn find(
         }
     };
     let workers = threads(&left).min(jobs.len().max(1));
-    let reading = Reading::new(&form, left.memory, workers)?;
+    let reading = Reading::new(&form, &left, workers)?;
     if reading.lines && wanted.texts.iter().any(|text| memchr(reading.separator, text).is_some()) {
         let what = if reading.separator == 0 { "NUL byte" } else { "line feed" };
         bail!("a text has a {what}, which no line has; look for its lines with -f");
@@ -279,7 +279,7 @@ fn of_index<'a>(
     search: &mut Search,
 ) -> Result<(Vec<Job<'a>>, Candidates)> {
     let name = || of.display().to_string();
-    let reading = Reading::new(form, left.memory, 1)?;
+    let reading = Reading::new(form, left, 1)?;
     // The readers have the rest of the cap.
     let mut candidates = Candidates::within(left.memory / 8);
     let Matching { inside, ignore_case } = wanted.matching;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use memchr::{memchr, memchr_iter};
-use umbel_io::compression::{self, Compression, Decoder, NeedsMemory, Point};
+use umbel_io::compression::{self, Compression, Decoder, NeedsMemory, Notice, Point};
 use umbel_numbers::Size;
-use umbel_sets::{Form, Records, Rows, Start};
+use umbel_sets::{Form, Records, Resources, Rows, Start};
 
 /// Bytes of a block, unless a record is longer: it ends with the last record that ends within them. Tests have small ones.
 pub(crate) const BLOCK: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
@@ -49,15 +49,18 @@ pub(crate) struct Reading {
     pub(crate) lines: bool,
     /// Whether each record ends with a line, and needs nothing from the start of its file.
     pub(crate) ends_with_lines: bool,
+    /// Whether places are noted where reading can start again, which takes a slower decoder of gzip.
+    pub(crate) points: bool,
     /// The memory cap, and one reader's part of it.
     memory: u64,
     room: u64,
+    notice: Notice,
 }
 
 impl Reading {
     /// For as many readers at a time as `threads`. Each uses half of its part of the cap for a decoder, an eighth for a
     /// record, and the rest for a lower-case copy and the keys; or, in a search, for the texts.
-    pub(crate) fn new(form: &Form, memory: u64, threads: usize) -> Result<Self> {
+    pub(crate) fn new(form: &Form, resources: &Resources, threads: usize) -> Result<Self> {
         use Records::{Fields, JsonLines, Lines};
         let records = &form.records;
         Ok(Self {
@@ -65,8 +68,10 @@ impl Reading {
             separator: records.end(),
             lines: matches!(records, Lines(_)),
             ends_with_lines: matches!(records, Lines(_) | JsonLines { .. } | Fields { .. }),
-            memory,
-            room: memory / threads as u64,
+            points: false,
+            memory: resources.memory,
+            room: resources.memory / threads as u64,
+            notice: resources.notice,
         })
     }
 
@@ -96,19 +101,19 @@ impl Reading {
         compression: Option<Compression>,
         point: Arc<Point>,
     ) -> Result<Text<'_>> {
-        let name = path.display().to_string();
         let open = || {
             let mut file = file.try_clone()?;
             file.seek(SeekFrom::Start(point.input))?;
             let source = Box::new(file.take(size.saturating_sub(point.input)));
-            let (memory, room) = (self.memory, self.room / 2);
-            compression::decoder(compression, source, &point, Some(POINTS), memory, room)
+            let (every, memory, room) = (self.points.then_some(POINTS), self.memory, self.room / 2);
+            compression::decoder(compression, source, &point, every, memory, room)
         };
         let source = open().with_context(Unreadable::at(path))?;
+        let tell = (path.display().to_string(), self.notice);
         Ok(Text {
             reading: self,
-            name,
-            source,
+            name: tell.0.clone(),
+            source: source.telling(&tell),
             is_plain: compression.is_none(),
             offset: point.text,
             points: VecDeque::from([point]),

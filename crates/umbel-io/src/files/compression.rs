@@ -10,22 +10,28 @@ use umbel_numbers::Size;
 use super::pages::PageReader;
 
 use super::content;
-use super::frames::{self, Counted, Frames, Gzip, Noting, Zstd};
+use super::frames::{self, Counted, Frames, Gzip, Noting, Trailing, Zstd};
 
 pub use super::frames::{Point, Resume};
 pub use super::start::{Compression, Start, check_result_name};
 
-/// The lines in `source`, named `name`: its bytes, decompressed if they are compressed, by a decoder in `room` bytes of a cap
+/// The lines in `source`, named in `tell`: its bytes, decompressed if they are compressed, by a decoder in `room` bytes of a cap
 /// of `memory`. At first, it waits only for as many bytes of a pipe as it needs to recognize the format.
 pub fn decompressed(
-    name: &str,
+    tell: &Tell,
     source: Box<dyn Read>,
     memory: u64,
     room: u64,
 ) -> Result<Box<dyn Read>> {
     let (compression, source) = recognize(source)?;
-    checked(name, decoder(compression, source, &Point::default(), None, memory, room)?)
+    let decoder = decoder(compression, source, &Point::default(), None, memory, room)?;
+    checked(&tell.0, decoder.telling(tell))
 }
+
+/// Receives what a user should know of an input that was read nevertheless, with its name.
+pub type Notice = fn(&str);
+/// The name of an input, and who is told of it.
+pub type Tell = (String, Notice);
 
 /// The text in `bytes`; input that is clearly not text is refused.
 pub fn checked(name: &str, mut bytes: impl Read + 'static) -> Result<Box<dyn Read>> {
@@ -53,7 +59,7 @@ pub fn decoder(
     room: u64,
 ) -> Result<Decoder> {
     let Some(format) = compression else {
-        return Ok(Decoder { compression, bytes: Bytes::Whole(source) });
+        return Ok(Decoder { compression, bytes: Bytes::Whole(source), tell: None });
     };
     let mut start = Vec::new();
     source.by_ref().take(HEADER).read_to_end(&mut start)?;
@@ -75,9 +81,7 @@ pub fn decoder(
     let bytes = PageReader::new(1 << 16, Cursor::new(start).chain(source));
     let counted = |bytes| Counted::new(Box::new(bytes), from.input);
     let noting: Box<dyn Noting> = match format {
-        Compression::Gzip => {
-            Box::new(Gzip::new(counted(bytes), from.text, from.resume.clone(), every))
-        }
+        Compression::Gzip => Box::new(Gzip::new(counted(bytes), from, every)),
         Compression::Zstd => Box::new(Zstd::new(counted(bytes), from.text, most.ilog2(), every)?),
         Compression::Bzip2 => {
             Box::new(Frames::new(frames::bzip2, counted(bytes), from.text, every))
@@ -88,10 +92,10 @@ pub fn decoder(
             let most = (most >> 10) + (1 << 10);
             let most = u32::try_from(most).unwrap_or(u32::MAX);
             let bytes = Box::new(lzma_rust2::XzReader::new_mem_limit(bytes, true, most));
-            return Ok(Decoder { compression, bytes: Bytes::Whole(bytes) });
+            return Ok(Decoder { compression, bytes: Bytes::Whole(bytes), tell: None });
         }
     };
-    Ok(Decoder { compression, bytes: Bytes::Noting(noting) })
+    Ok(Decoder { compression, bytes: Bytes::Noting(noting), tell: None })
 }
 
 /// Enough of an input to find the window of its first frame or block: a Zstandard frame needs 18 bytes, xz 12 and a
@@ -195,6 +199,7 @@ impl fmt::Display for NeedsMemory {
 pub struct Decoder {
     compression: Option<Compression>,
     bytes: Bytes,
+    tell: Option<Tell>,
 }
 
 enum Bytes {
@@ -204,6 +209,18 @@ enum Bytes {
 }
 
 impl Decoder {
+    /// Tells, at the end, of bytes of its input that it ignores.
+    #[must_use]
+    pub fn telling(self, tell: &Tell) -> Self {
+        Self { tell: Some(tell.clone()), ..self }
+    }
+
+    /// Known when all text was read.
+    pub(crate) fn trailing(&self) -> Trailing {
+        let Bytes::Noting(noting) = &self.bytes else { return None };
+        noting.trailing()
+    }
+
     /// Takes the points passed since the last call.
     pub fn points(&mut self) -> Vec<Point> {
         match &mut self.bytes {
@@ -219,6 +236,13 @@ impl Read for Decoder {
             Bytes::Whole(source) => source.read(bytes),
             Bytes::Noting(noting) => noting.read(bytes),
         };
+        if let (Ok(0), Some((at, false))) = (&read, self.trailing())
+            && let Some((name, notice)) = self.tell.take()
+        {
+            notice(&format!(
+                "{name}: the gzip data ends at byte {at}; what follows is something else, and ignored"
+            ));
+        }
         let Some(format) = self.compression.map(Compression::name) else { return read };
         read.map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => io::Error::other(format!(

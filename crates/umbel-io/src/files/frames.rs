@@ -9,6 +9,7 @@ use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::{
     BlockBoundaryState, DecompressorOxide, decompress, inflate_flags,
 };
+use zlib_rs::InflateFlush;
 use zstd::stream::raw::{DParameter, Decoder, Operation};
 
 /// A place of a compressed input where reading can start.
@@ -54,10 +55,19 @@ impl Resume {
     }
 }
 
+/// What follows the last member of gzip and is no member: the bytes of the input before it, and whether all of it are
+/// zeros, the padding of a tape.
+pub(crate) type Trailing = Option<(u64, bool)>;
+
 /// A decoder that notes points.
 pub(crate) trait Noting: Read {
     /// The points that were passed and not yet taken.
     fn points(&mut self) -> &mut Vec<Point>;
+
+    /// Known when all text was read.
+    fn trailing(&self) -> Trailing {
+        None
+    }
 }
 
 /// What is left of an input, and how much was read.
@@ -189,11 +199,11 @@ impl Noting for Zstd {
     }
 }
 
-/// Members of gzip (RFC 1952).
+/// Members of gzip (RFC 1952), and what follows them, as `gzip -d` takes it.
 pub(crate) struct Gzip {
     source: Counted,
     at: Part,
-    inflate: Box<DecompressorOxide>,
+    inflate: Inflate,
     /// The last text, as a ring: new text is written at `end`; `fresh` bytes of it were not read yet.
     ring: Vec<u8>,
     end: usize,
@@ -202,7 +212,16 @@ pub(crate) struct Gzip {
     sum: Option<crc32fast::Hasher>,
     /// Bytes of the member's text that were read, including the window that it started with.
     member: u64,
+    trailing: Trailing,
     points: Points,
+}
+
+/// A decoder of deflate.
+enum Inflate {
+    /// The faster one, 1.5 times as fast for logs, which does not tell where in a byte a block ends.
+    Whole(zlib_rs::Inflate),
+    /// One that stops, and starts, between blocks.
+    Blocks(Box<DecompressorOxide>),
 }
 
 /// What is next in a member.
@@ -211,32 +230,37 @@ enum Part {
     Header,
     Body,
     Trailer,
+    End,
 }
 
 /// Text that deflate refers back to.
 const WINDOW: usize = 1 << 15;
 
+/// Text that is decompressed at a time. The faster decoder copies the last window of it: with 64 KiB it takes 7 % longer.
+const RING: usize = 1 << 18;
+
 impl Gzip {
-    pub(crate) fn new(
-        source: Counted,
-        text: u64,
-        resume: Option<Resume>,
-        every: Option<u64>,
-    ) -> Self {
+    pub(crate) fn new(source: Counted, from: &Point, every: Option<u64>) -> Self {
         let mut gzip = Self {
             source,
             at: Part::Header,
-            inflate: Box::default(),
-            ring: vec![0; 2 * WINDOW],
+            inflate: match every.is_none() && from.resume.is_none() {
+                true => Inflate::Whole(zlib_rs::Inflate::new(false, 15)),
+                false => Inflate::Blocks(Box::default()),
+            },
+            ring: vec![0; RING],
             end: 0,
             fresh: 0,
             sum: None,
             member: 0,
-            points: Points::new(every, text),
+            trailing: None,
+            points: Points::new(every, from.text),
         };
-        if let Some(Resume { bits, byte, window }) = resume {
-            let state = BlockBoundaryState { num_bits: bits, bit_buf: byte, ..Default::default() };
-            *gzip.inflate = DecompressorOxide::from_block_boundary_state(&state);
+        if let Some(Resume { bits, byte, window }) = &from.resume {
+            let state =
+                BlockBoundaryState { num_bits: *bits, bit_buf: *byte, ..Default::default() };
+            let inflate = DecompressorOxide::from_block_boundary_state(&state);
+            gzip.inflate = Inflate::Blocks(Box::new(inflate));
             gzip.end = window.len().min(WINDOW);
             gzip.ring[..gzip.end].copy_from_slice(&window[window.len() - gzip.end..]);
             gzip.member = gzip.end as u64;
@@ -245,11 +269,28 @@ impl Gzip {
         gzip
     }
 
-    fn header(&mut self) -> io::Result<()> {
+    /// Reads the header of a member; false if none follows. Two bytes tell, as they do `gzip -d`: after the first member
+    /// anything but its magic number is ignored, and so is all after that.
+    fn header(&mut self) -> io::Result<bool> {
         const NAMES: u8 = 1 << 3 | 1 << 4;
         let wrong = || io::Error::new(ErrorKind::InvalidData, "invalid gzip header");
-        let [magic, second, method, flags, _, _, _, _, _, _] = self.source.array()?;
-        if (magic, second, method) != (0x1f, 0x8b, 8) || flags >> 5 != 0 {
+        let at = self.source.passed;
+        let mut magic = Vec::new();
+        self.source.by_ref().take(2).read_to_end(&mut magic)?;
+        match magic[..] {
+            [] => return Ok(false),
+            [0x1f] => return Err(ErrorKind::UnexpectedEof.into()),
+            [0x1f, 0x8b] => self.points.note(at),
+            _ if at == 0 => return Err(wrong()),
+            _ => {
+                let rest = Cursor::new(magic).chain(&mut self.source);
+                let other = rest.bytes().find(|byte| !matches!(byte, Ok(0)));
+                self.trailing = Some((at, other.transpose()?.is_none()));
+                return Ok(false);
+            }
+        }
+        let [method, flags, _, _, _, _, _, _] = self.source.array()?;
+        if method != 8 || flags >> 5 != 0 {
             return Err(wrong());
         }
         if flags & 1 << 2 != 0 {
@@ -262,9 +303,12 @@ impl Gzip {
         if flags & 1 << 1 != 0 {
             self.source.skip(2)?;
         }
-        self.inflate.init();
+        match &mut self.inflate {
+            Inflate::Whole(inflate) => inflate.reset(false),
+            Inflate::Blocks(inflate) => inflate.init(),
+        }
         (self.sum, self.member) = (Some(crc32fast::Hasher::new()), 0);
-        Ok(())
+        Ok(true)
     }
 
     fn trailer(&mut self) -> io::Result<()> {
@@ -279,14 +323,28 @@ impl Gzip {
 
     /// Decompresses some text; false at the end of the member.
     fn body(&mut self) -> io::Result<bool> {
-        let mut flags = inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
-        if self.points.every.is_some() {
-            flags |= inflate_flags::TINFL_FLAG_STOP_ON_BLOCK_BOUNDARY;
-        }
         let input = self.source.fill_buf()?;
         let is_end = input.is_empty();
-        let (status, read, written) =
-            decompress(&mut self.inflate, input, &mut self.ring, self.end, flags);
+        let (status, read, written) = match &mut self.inflate {
+            Inflate::Whole(inflate) => {
+                let (before, text) = (inflate.total_in(), inflate.total_out());
+                let ring = &mut self.ring[self.end..];
+                let status = match inflate.decompress(input, ring, InflateFlush::NoFlush) {
+                    Ok(zlib_rs::Status::StreamEnd) => TINFLStatus::Done,
+                    Ok(_) => TINFLStatus::NeedsMoreInput,
+                    Err(_) => TINFLStatus::Failed,
+                };
+                let written = (inflate.total_out() - text) as usize;
+                (status, (inflate.total_in() - before) as usize, written)
+            }
+            Inflate::Blocks(inflate) => {
+                let mut flags = inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
+                if self.points.every.is_some() {
+                    flags |= inflate_flags::TINFL_FLAG_STOP_ON_BLOCK_BOUNDARY;
+                }
+                decompress(inflate, input, &mut self.ring, self.end, flags)
+            }
+        };
         self.source.consume(read);
         if let Some(sum) = &mut self.sum {
             sum.update(&self.ring[self.end..self.end + written]);
@@ -297,9 +355,11 @@ impl Gzip {
         self.points.text += written as u64;
         match status {
             TINFLStatus::Done => return Ok(false),
+            TINFLStatus::BlockBoundary => self.between(),
+            // The text before an error counts; the next call has the error again.
+            _ if written > 0 => {}
             TINFLStatus::NeedsMoreInput if is_end => return Err(ErrorKind::UnexpectedEof.into()),
             TINFLStatus::NeedsMoreInput | TINFLStatus::HasMoreOutput => {}
-            TINFLStatus::BlockBoundary => self.between(),
             _ => return Err(io::Error::new(ErrorKind::InvalidData, "corrupt deflate stream")),
         }
         Ok(true)
@@ -308,7 +368,8 @@ impl Gzip {
     /// Notes a point between two blocks, if the last one is far enough.
     fn between(&mut self) {
         let Points { noted, every, text, last } = &mut self.points;
-        let state = self.inflate.block_boundary_state();
+        let Inflate::Blocks(inflate) = &self.inflate else { return };
+        let state = inflate.block_boundary_state();
         if let Some(state) = state.filter(|_| every.is_some_and(|every| *text - *last >= every)) {
             let length = self.member.min(WINDOW as u64) as usize;
             let around = self.ring.len();
@@ -330,12 +391,7 @@ impl Read for Gzip {
             self.end %= self.ring.len();
             match self.at {
                 Part::Header => {
-                    if self.source.is_at_end()? {
-                        return Ok(0);
-                    }
-                    self.points.note(self.source.passed);
-                    self.header()?;
-                    self.at = Part::Body;
+                    self.at = if self.header()? { Part::Body } else { Part::End };
                 }
                 Part::Body => {
                     if !self.body()? {
@@ -346,6 +402,7 @@ impl Read for Gzip {
                     self.trailer()?;
                     self.at = Part::Header;
                 }
+                Part::End => return Ok(0),
             }
         }
         let some = self.fresh.min(bytes.len());
@@ -359,6 +416,10 @@ impl Read for Gzip {
 impl Noting for Gzip {
     fn points(&mut self) -> &mut Vec<Point> {
         &mut self.points.noted
+    }
+
+    fn trailing(&self) -> Trailing {
+        self.trailing
     }
 }
 
@@ -522,6 +583,15 @@ mod tests {
         (0..lines).flat_map(line).collect()
     }
 
+    /// A member with a name, a comment, extra bytes and a checksum of the header.
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut all = b"\x1f\x8b\x08\x1e\0\0\0\0\0\xff\x02\0abname\0comment\0cc".to_vec();
+        all.extend(miniz_oxide::deflate::compress_to_vec(text, 6));
+        all.extend(crc32fast::hash(text).to_le_bytes());
+        all.extend((text.len() as u32).to_le_bytes());
+        all
+    }
+
     /// Streams of each format, most in several frames of random lengths.
     fn streams(text: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
         let mut parts = Vec::new();
@@ -537,17 +607,6 @@ mod tests {
         }
         let each =
             |pack: &dyn Fn(&[u8]) -> Vec<u8>| parts.iter().flat_map(|part| pack(part)).collect();
-        let gzip = |text: &[u8]| {
-            let packed = miniz_oxide::deflate::compress_to_vec(text, 6);
-            let mut sum = crc32fast::Hasher::new();
-            sum.update(text);
-            // A name, a comment, extra bytes and a checksum of the header.
-            let mut all = b"\x1f\x8b\x08\x1e\0\0\0\0\0\xff\x02\0abname\0comment\0cc".to_vec();
-            all.extend(packed);
-            all.extend(sum.finalize().to_le_bytes());
-            all.extend((text.len() as u32).to_le_bytes());
-            all
-        };
         let bzip2 = |text: &[u8]| {
             let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
             out.write_all(text).unwrap();
@@ -568,6 +627,59 @@ mod tests {
             ("bzip2", each(&bzip2)),
             ("lz4", [&lz4(text)[11..], &each(&lz4)].concat()),
         ]
+    }
+
+    /// The text of members of gzip and what follows them, by both decoders; none if they are refused.
+    fn members(bytes: &[u8], most: usize) -> Option<(Vec<u8>, Trailing)> {
+        let [one, other] = [None, Some(1)].map(|every| {
+            let source = io::BufReader::with_capacity(most, Cursor::new(bytes.to_vec()));
+            let mut from = Gzip::new(Counted::new(Box::new(source), 0), &Point::default(), every);
+            let mut text = Vec::new();
+            while let read @ 1.. = from.by_ref().take(most as u64).read_to_end(&mut text).ok()? {
+                assert!(read <= most);
+            }
+            Some((text, from.trailing()))
+        });
+        assert!(one == other);
+        one
+    }
+
+    #[test]
+    fn members_of_gzip_and_what_follows_them_are_taken_as_gzip_takes_them() {
+        let (a, b) = (gzip(b"a\nb\n"), gzip(b"c\n"));
+        let both = [&a[..], &gzip(b""), &b].concat();
+        let at = both.len() as u64;
+        let all = |bytes: &[u8]| [&both, bytes].concat();
+        let padded = [&[0; 512][..], &a].concat();
+        let zeros = [&b"\0"[..], &[0; 70_000]].map(|bytes| (bytes, Some((at, true))));
+        let junk =
+            [&b"x"[..], b"\0x", b"\x1f\x8c", &padded].map(|bytes| (bytes, Some((at, false))));
+        for (behind, trailing) in zeros.into_iter().chain(junk).chain([(&b""[..], None)]) {
+            for most in [1, 2, 3, 7, 1 << 16] {
+                let found = members(&all(behind), most);
+                assert_eq!(found, Some((b"a\nb\nc\n".to_vec(), trailing)), "{most}");
+            }
+        }
+        let text = text(1500);
+        let bytes = [gzip(&text[..40_000]), gzip(&text[40_000..])].concat();
+        for most in [1, 5, 300, 4096, WINDOW + 1] {
+            assert!(members(&bytes, most).unwrap().0 == text, "{most}");
+        }
+        // Cut anywhere but between members, damaged, and with no member first.
+        let ends = [0, a.len(), a.len() + gzip(b"").len(), both.len()];
+        for cut in 0..=both.len() {
+            assert_eq!(members(&both[..cut], 1).is_some(), ends.contains(&cut), "{cut}");
+            let mut other = both.clone();
+            if let Some(byte) = other.get_mut(cut).filter(|_| cut + 8 >= both.len()) {
+                *byte ^= 1;
+                assert_eq!(members(&other, 5), None, "{cut}");
+            }
+        }
+        let first = [&b"\0\0"[..], b"xy", b"\x1f\x8b\x07\0\0\0\0\0\0\0"].map(<[u8]>::to_vec);
+        let later = [&b"\x1f"[..], b"\x1f\x8b", b"\x1f\x8b\x07\0\0\0\0\0\0\0", &a[..20]].map(all);
+        for bytes in first.iter().chain(&later) {
+            assert_eq!(members(bytes, 2), None, "{bytes:?}");
+        }
     }
 
     /// Frames with little or no text do not fill memory with places.

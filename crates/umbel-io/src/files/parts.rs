@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::threads::in_order;
 use crate::{FileAt, State};
 
-use super::compression::{self, Compression, Decoder, Point};
+use super::compression::{self, Compression, Decoder, Point, Tell};
 
 /// The minimum bytes of text of a part, unless the file ends: starting a decoder costs as much as a few KiB of text.
 const PART: u64 = 1 << 20;
@@ -46,7 +46,13 @@ struct Part {
 
 impl SideBySide {
     /// `None` if it is one part, or has another format: then one decoder has to read it.
-    pub fn new(file: &File, threads: usize, memory: u64, room: u64) -> io::Result<Option<Self>> {
+    pub fn new(
+        file: &File,
+        threads: usize,
+        memory: u64,
+        room: u64,
+        tell: Tell,
+    ) -> io::Result<Option<Self>> {
         let State { length, is_file, .. } = State::of(file)?;
         if !is_file || length == 0 {
             return Ok(None);
@@ -57,7 +63,7 @@ impl SideBySide {
         };
         let room = room.min(memory / 4);
         let mut parts = Self {
-            source: Source { file: Arc::new(file.try_clone()?), format, memory, room },
+            source: Source { file: Arc::new(file.try_clone()?), format, memory, room, tell },
             length,
             next: 0,
             threads,
@@ -170,7 +176,7 @@ impl SideBySide {
             && let Some(part) = self.part()?
         {
             if !part.known {
-                self.alone = Some(self.source.decoder(part)?);
+                self.alone = Some(self.source.decoder(part)?.telling(&self.source.tell));
                 break;
             }
             parts.push(part);
@@ -180,16 +186,19 @@ impl SideBySide {
             let mut text = spare.lock().expect("no thread panics").pop().unwrap_or_default();
             text.clear();
             let most = parts[i].text;
-            source.decoder(parts[i])?.take(most + 1).read_to_end(&mut text)?;
-            Ok::<_, io::Error>((text.len() as u64 <= most).then_some(text))
+            let mut decoder = source.decoder(parts[i])?;
+            decoder.by_ref().take(most + 1).read_to_end(&mut text)?;
+            let is_whole = text.len() as u64 <= most && decoder.trailing().is_none();
+            Ok::<_, io::Error>(is_whole.then_some(text))
         });
         for (part, text) in parts.iter().zip(texts) {
             match text {
                 Ok(Some(text)) => self.ready.push_back(io::Cursor::new(text)),
-                // A block that looks like bgzip's may have any amount of text. One decoder reads the rest, as it comes.
+                // A block that looks like bgzip's may have any amount of text, and end early. One decoder reads the rest, as
+                // it comes.
                 Ok(None) => {
                     let rest = Part { end: self.length, known: false, ..*part };
-                    self.alone = Some(source.decoder(rest)?);
+                    self.alone = Some(source.decoder(rest)?.telling(&source.tell));
                     self.next = self.length;
                     break;
                 }
@@ -235,12 +244,13 @@ struct Source {
     format: Compression,
     memory: u64,
     room: u64,
+    tell: Tell,
 }
 
 impl Source {
     fn decoder(&self, part: Part) -> io::Result<Decoder> {
         let bytes = Range { file: Arc::clone(&self.file), at: part.start, end: part.end };
-        let (format, start) = (Some(self.format), Point::default());
+        let (format, start) = (Some(self.format), Point { input: part.start, ..Point::default() });
         compression::decoder(format, Box::new(bytes), &start, None, self.memory, self.room)
             .map_err(io::Error::other)
     }
