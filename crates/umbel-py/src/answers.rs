@@ -142,9 +142,10 @@ impl<'py> Container<'py> {
             },
             "polars" => Self::Polars {
                 library: py.import("polars")?,
-                name: match keys.hasattr("columns")? {
-                    true => "".into_pyobject(py)?.into_any(),
-                    false => keys.getattr("name")?,
+                // Tables have none.
+                name: match keys.getattr_opt("name")? {
+                    Some(name) => name,
+                    None => "".into_pyobject(py)?.into_any(),
                 },
             },
             // An index, or the array inside a series, does not have one.

@@ -19,6 +19,7 @@ use crate::calls::Values;
 use crate::errors::Failure;
 use crate::imports::Stream;
 use crate::keys::{OneKey, Takes, of_item, small_int, utf8};
+use crate::values::Threads;
 
 /// The number of keys from which several threads add them: twice the break-even point.
 pub(crate) const MANY: usize = 1 << 18;
@@ -64,9 +65,18 @@ impl<'py> Source<'py> {
             "polars" if is_of_objects(keys)? => {
                 return Ok(Self::Items { items: keys.call_method0("to_list")?, column: true });
             }
+            // A lazy table, and a scanner of a dataset: their batches.
+            "polars" if keys.hasattr("collect_batches")? => {
+                &keys.call_method0("collect_batches")?
+            }
+            "pyarrow" if keys.hasattr("projected_schema")? => &keys.call_method0("to_reader")?,
             _ => keys,
         };
-        if let Some(stream) = Stream::of(keys)? {
+        if let Some(mut stream) = Stream::of(keys)? {
+            // A column of objects with one member is no table.
+            if !(keys.hasattr("dtype")? || library(keys)? == "pyarrow" && keys.hasattr("type")?) {
+                stream.only_column();
+            }
             check_type(stream.data_type())?;
             return Ok(Self::Stream(stream));
         }
@@ -117,6 +127,9 @@ impl<'py> Source<'py> {
             kind => {
                 let remedy = match kind {
                     "M" => MICROSECONDS,
+                    "f" => {
+                        "convert it with astype(\"int64\"); a pandas series with missing values, with astype(\"Int64\")"
+                    }
                     "m" => "convert it with astype(\"timedelta64[us]\").astype(\"int64\")",
                     _ => "convert it with astype(\"int64\")",
                 };
@@ -431,6 +444,9 @@ pub(crate) fn visit_items(
 }
 
 /// As many threads as requested, or as there are processors.
-pub(crate) fn threads(asked: Option<NonZeroUsize>) -> NonZeroUsize {
-    asked.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+pub(crate) fn threads(asked: Option<Threads>) -> NonZeroUsize {
+    asked
+        .map(|asked| asked.0)
+        .or_else(|| std::thread::available_parallelism().ok())
+        .unwrap_or(NonZeroUsize::MIN)
 }

@@ -20,6 +20,7 @@ use crate::errors::Failure;
 use crate::files;
 use crate::imports::Stream;
 use crate::keys::{Element, KeyRef, OneKey, Takes, is_missing};
+use crate::shapes::fields;
 use crate::values::{FilePath, is_url};
 
 /// A byte order mark in UTF-8.
@@ -52,16 +53,21 @@ impl Default for Feeds<'_> {
 }
 
 impl<'py> Feeds<'py> {
-    /// The input from a value: a path, a URL, or an object with lines.
+    /// The input from a value: a path, a URL, or an object with lines, or with `bare` keys.
     pub(crate) fn input(
         &mut self,
         value: &Bound<'py, PyAny>,
         number: usize,
         separator: u8,
+        bare: bool,
     ) -> PyResult<NamedInput> {
         if is_url(value) {
             let file = files::remote("open_read", &(value,).into_pyobject(value.py())?)?;
             return Ok(NamedInput::Bytes(value.to_string(), Box::new(self.add(Feed::File(file)))));
+        }
+        if value.hasattr("_umbel_rows")? {
+            let name = format!("input {}", number + 1);
+            return Ok(NamedInput::Bytes(name, Box::new(self.add(Feed::File(value.clone())))));
         }
         let is_path = value.is_instance_of::<PyString>()
             || value.is_instance_of::<PyBytes>()
@@ -95,7 +101,7 @@ impl<'py> Feeds<'py> {
                 Lines::Values { values, column, first: None }
             }
         };
-        let feed = Feed::Lines { lines, separator, started: false, number, header: None };
+        let feed = Feed::Lines { lines, separator, bare, started: false, number, header: None };
         Ok(NamedInput::Lines(format!("input {}", number + 1), Box::new(self.add(feed))))
     }
 
@@ -115,7 +121,10 @@ impl<'py> Feeds<'py> {
         };
         let (mut columns, mut found) = (Vec::new(), 0);
         for feed in &mut self.feeds {
-            let Feed::Lines { lines, number, header, .. } = feed else { continue };
+            let Feed::Lines { lines, number, header, bare, .. } = feed else { continue };
+            if *bare {
+                continue;
+            }
             let others = *number > 0 && !form.others.is_empty();
             let key = if others { &form.others } else { key }.clone();
             let is_column = lines.is_column()?;
@@ -192,6 +201,8 @@ pub(crate) enum Feed<'py> {
     Lines {
         lines: Lines<'py>,
         separator: u8,
+        /// Whether they are bare keys, which may have line feeds: each has a zero byte behind it.
+        bare: bool,
         started: bool,
         /// The number of the input, from 0.
         number: usize,
@@ -215,14 +226,10 @@ impl Header {
     /// Puts names in front of the first lines of a column; refuses a line that may or may not be a header.
     fn put(&self, number: usize, bytes: &mut Vec<u8>, separator: u8) -> PyResult<()> {
         let end = bytes.iter().position(|byte| *byte == separator).unwrap_or(bytes.len());
-        let (line, mut quoted) = (&bytes[..end], false);
-        let between = line.iter().filter(|byte| {
-            quoted ^= **byte == b'"';
-            **byte == self.delimiter && !quoted
-        });
-        let width = 1 + between.count();
+        let line = &bytes[..end];
+        let width = fields(line, self.delimiter).len();
         let by_number = self.key.iter().all(|name| name.parse::<usize>().is_ok());
-        let names = match (self.is_column, &self.key[..]) {
+        let names: Vec<_> = match (self.is_column, &self.key[..]) {
             (false, [name]) if by_number && width == 1 && line != name.as_bytes() => {
                 let line = String::from_utf8_lossy(line);
                 return Err(PyValueError::new_err(format!(
@@ -233,7 +240,6 @@ impl Header {
             }
             (false, _) => return Ok(()),
             (true, _) if by_number => (1..=width).map(|at| format!("column {at}")).collect(),
-            (true, [name]) if width == 1 => vec![format!("\"{}\"", name.replace('"', "\"\""))],
             _ => {
                 return Err(PyValueError::new_err(format!(
                     "input {} is a column, which has no header: give the numbers of the fields of its key, as in \
@@ -266,8 +272,8 @@ impl Feed<'_> {
                 let bytes = calls::call_method(file, "read", &(1 << 20,).into_pyobject(py)?, None)?;
                 Ok(bytes.extract()?)
             }
-            Self::Lines { lines, separator, started, number, header } => {
-                let mut to = Joined { bytes: Vec::new(), separator: *separator };
+            Self::Lines { lines, separator, bare, started, number, header } => {
+                let mut to = Joined::new(*separator, *bare);
                 lines.more(py, &mut to)?;
                 if !to.bytes.is_empty()
                     && let Some(header) = header.take()
@@ -332,9 +338,15 @@ impl Lines<'_> {
 struct Joined {
     bytes: Vec<u8>,
     separator: u8,
+    /// What lines that were read from a file end with.
+    end: u8,
 }
 
 impl Joined {
+    fn new(end: u8, bare: bool) -> Self {
+        Self { bytes: Vec::new(), separator: if bare { 0 } else { end }, end }
+    }
+
     fn push_value(&mut self, value: &Bound<'_, PyAny>, column: bool) -> PyResult<()> {
         let key = match OneKey::of(value, Takes::Own) {
             Ok(key) => key,
@@ -374,7 +386,7 @@ impl Joined {
             KeyRef::Large(int) => write!(self.bytes, "{int}").expect("memory takes all"),
             KeyRef::Float(_) => unreachable!("floats are refused"),
         }
-        if read && self.bytes[start..].last() == Some(&self.separator) {
+        if read && self.bytes[start..].last() == Some(&self.end) {
             self.bytes.pop();
         }
         if self.bytes[start..].contains(&self.separator) {

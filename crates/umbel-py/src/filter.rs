@@ -17,6 +17,7 @@ use crate::files::Origin;
 use crate::inner::{Access, Check, Inner, InsertOwn, Operation, form, note_form, of_inner};
 use crate::keys::{Element, OneKey, Takes};
 use crate::lock::Lock;
+use crate::values::Threads;
 
 pyo3::create_exception!(
     umbel,
@@ -362,7 +363,7 @@ impl Filter {
     pub(crate) fn add_all(
         &self,
         keys: &Bound<'_, PyAny>,
-        threads: Option<NonZeroUsize>,
+        threads: Option<Threads>,
     ) -> PyResult<()> {
         let py = keys.py();
         let threads = columns::threads(threads);

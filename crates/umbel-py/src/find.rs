@@ -1,6 +1,5 @@
 //! Indexes of many files, and the lines that hold a text.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +11,7 @@ use umbel_sets::{Form, Options};
 
 use crate::feeds::Feeds;
 use crate::jobs::{delimiters, form, of_job, resources, wait};
-use crate::values::FilePath;
+use crate::values::{FilePath, Threads};
 
 /// A line: its file, its number, its text and the numbers of the texts found in it.
 type Line = (PathBuf, u64, Vec<u8>, Vec<usize>);
@@ -46,7 +45,7 @@ pub(crate) fn index(
     missing: &str,
     bad: &str,
     memory: Option<Bound<'_, PyAny>>,
-    threads: Option<NonZeroUsize>,
+    threads: Option<Threads>,
 ) -> PyResult<Made> {
     let (target, each) = (target.0, |path: FilePath| path.0);
     let paths = paths.map(|paths| paths.into_iter().map(each).collect::<Vec<_>>());
@@ -79,7 +78,7 @@ pub(crate) fn find(
     inside: bool,
     ignore_case: bool,
     memory: Option<Bound<'_, PyAny>>,
-    threads: Option<NonZeroUsize>,
+    threads: Option<Threads>,
 ) -> PyResult<Answer> {
     if texts.is_empty() || texts.iter().any(Vec::is_empty) {
         return Err(PyValueError::new_err("texts: an empty text is in every line; name a text"));

@@ -10,6 +10,7 @@ use std::ffi::{CStr, c_char};
 use std::mem::ManuallyDrop;
 
 use arrow_array::array::{ArrayRef, make_array};
+use arrow_array::cast::AsArray;
 use arrow_array::downcast_integer;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -36,6 +37,8 @@ pub(crate) struct Stream {
     data_type: DataType,
     /// The columns to read from a table.
     names: Vec<String>,
+    /// Whether to read a table of one column as this column.
+    only: bool,
 }
 
 /// The origin of the arrays.
@@ -58,7 +61,8 @@ impl Stream {
         {
             validate.call0()?;
         }
-        let new = |from, data_type| Self { from: Some(from), data_type, names: Vec::new() };
+        let new =
+            |from, data_type| Self { from: Some(from), data_type, names: Vec::new(), only: false };
         if keys.hasattr("__arrow_c_stream__")? {
             let capsule = keys.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
             let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast();
@@ -92,8 +96,20 @@ impl Stream {
         self.names = names.to_vec();
     }
 
+    /// Reads a table that has only one column as this column.
+    pub(crate) fn only_column(&mut self) {
+        if let DataType::Struct(fields) = &self.data_type
+            && let [field] = &fields[..]
+        {
+            (self.only, self.names) = (true, vec![field.name().clone()]);
+        }
+    }
+
     pub(crate) fn data_type(&self) -> &DataType {
-        &self.data_type
+        match &self.data_type {
+            DataType::Struct(fields) if self.only => fields[0].data_type(),
+            other => other,
+        }
     }
 
     /// The next arrays, enough of them to be worth several threads; `None` after the last.
@@ -127,7 +143,12 @@ impl Stream {
                 })?;
                 rows += data.len();
                 size = size.saturating_add(data.get_slice_memory_size().unwrap_or(0));
-                arrays.push(make_array(data));
+                let array = make_array(data);
+                arrays.push(if self.only {
+                    ArrayRef::clone(array.as_struct().column(0))
+                } else {
+                    array
+                });
             }
             Ok::<_, Failure>(arrays)
         })?;
@@ -197,7 +218,12 @@ fn type_of(schema: &FFI_ArrowSchema) -> PyResult<DataType> {
     // SAFETY: it is a schema that was not released.
     unsafe { check_schema(std::ptr::from_ref(schema).cast()) }
         .map_err(|why| PyValueError::new_err(format!("the schema is damaged: {why}")))?;
-    DataType::try_from(schema).map_err(refused)
+    DataType::try_from(schema).map_err(|error| match error {
+        ArrowError::CDataInterface(why) if why.contains("_pl") => PyTypeError::new_err(
+            "keys are integers of at most 64 bits, text or bytes; cast this column of Polars to Int64, or to String for larger ones",
+        ),
+        error => refused(error),
+    })
 }
 
 /// # Safety

@@ -24,8 +24,9 @@ use umbel_io::{compression, no_thread};
 use umbel_sets::changes::{self, Files};
 use umbel_sets::inputs::{self, NamedInput, Room, Rows};
 use umbel_sets::{
-    Bad, Diff, Distinct, Empty, Error, Form, Input, Join, Keep, Missing, Normalization, Options,
-    Partners, Progress, Records, Resources, SetOperation, TempFolders, Top, Unpaired,
+    Bad, Diff, Distinct, Empty, Error, Form, Holders, Input, Join, Keep, Labels, Missing,
+    Normalization, Options, Partners, Progress, Records, Resources, SetOperation, SetPlan, Steps,
+    TempFolders, Top, Unpaired,
 };
 
 use crate::calls;
@@ -33,7 +34,8 @@ use crate::errors::number;
 use crate::feeds::Feeds;
 use crate::lines::Lines;
 use crate::reports::reported;
-use crate::values::{FilePath, choice, size};
+use crate::shapes::{self, Shape};
+use crate::values::{FilePath, Threads, choice, size};
 
 /// The interval between checks for signals.
 const TICK: Duration = Duration::from_millis(50);
@@ -81,9 +83,43 @@ impl Report {
     }
 }
 
-/// The operation on inputs, which writes its result.
-type Job =
-    dyn Fn(&[Input], &Options, &mut (dyn Write + Send)) -> Result<umbel_sets::Report, Error> + Send;
+/// A plan as Python has it.
+fn explained<'py>(py: Python<'py>, plan: SetPlan) -> PyResult<Bound<'py, PyAny>> {
+    let filter = plan.filter().map(umbel::Plan::bytes);
+    let strategy = match plan.steps {
+        Steps::Merge => "merge",
+        Steps::OnePass { .. } => "one-pass",
+        _ if filter.is_some() => "filter",
+        _ => "table",
+    };
+    let keys = (plan.lines, plan.distinct, plan.compared, plan.pairs);
+    let bytes = (filter, plan.table, plan.bytes_read, plan.bytes_spilled, plan.passes);
+    py.import("umbel._reports")?
+        .getattr("Explanation")?
+        .call_method1("_of", (strategy, keys, bytes))
+}
+
+/// The operation on inputs, which writes its result, or is only planned where there is nothing to write to.
+type Job = dyn Fn(&[Input], &Options, Option<Out<'_>>) -> Result<Done, Error> + Send;
+
+type Out<'a> = &'a mut (dyn Write + Send);
+
+/// What a job did, or would do.
+enum Done {
+    Run(umbel_sets::Report),
+    Planned(SetPlan),
+}
+
+/// Runs or plans an operation, whose type has both methods.
+macro_rules! done {
+    ($operation:expr, $out:expr) => {{
+        let operation = $operation;
+        match $out {
+            Some(out) => operation.run(out).map(Done::Run),
+            None => operation.plan().map(Done::Planned),
+        }
+    }};
+}
 
 /// An option that a verb has of its own.
 fn option<'py, T: FromPyObjectOwned<'py>>(own: &Bound<'py, PyDict>, name: &str) -> PyResult<T> {
@@ -121,7 +157,8 @@ fn at_least_1(own: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<u64>> {
 #[pyo3(name = "_job", signature = (
     verb, inputs, own, given, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=Vec::new(),
     header=true, others=Vec::new(), null=false, recursive=false, ignore_case=false, trim=false, crlf=false, normalize=Vec::new(),
-    missing="error", empty=None, bad="error", progress=None, added=None, removed=None, kept=None, ignored=Vec::new()
+    missing="error", empty=None, bad="error", progress=None, added=None, removed=None, kept=None, ignored=Vec::new(), bare=Vec::new(),
+    headers=Vec::new(), explain=false
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn job<'py>(
@@ -132,7 +169,7 @@ pub(crate) fn job<'py>(
     given: Vec<String>,
     out: Option<FilePath>,
     memory: Option<Bound<'py, PyAny>>,
-    threads: Option<NonZeroUsize>,
+    threads: Option<Threads>,
     tmp: Option<FilePath>,
     records: Option<&str>,
     key: Vec<String>,
@@ -153,6 +190,9 @@ pub(crate) fn job<'py>(
     removed: Option<FilePath>,
     kept: Option<FilePath>,
     ignored: Vec<String>,
+    bare: Vec<usize>,
+    headers: Vec<bool>,
+    explain: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let path = |path: Option<FilePath>| path.map(|path| path.0);
     let (out, tmp) = (path(out), path(tmp));
@@ -179,23 +219,37 @@ pub(crate) fn job<'py>(
     let mut rows = Rows::OfAll;
     let job: Box<Job> = match verb {
         "common" => {
-            let (all, fpp) = (option(own, "all")?, fpp(own)?);
+            let (all, sort, fpp) = (option(own, "all")?, option(own, "sort")?, fpp(own)?);
             let at_least: Option<usize> = option(own, "at_least")?;
-            rows = if at_least.is_some() { Rows::OfAll } else { Rows::OfOne };
+            let only: Vec<usize> = option(own, "only")?;
+            let labels = match option::<Option<String>>(own, "which")?.as_deref() {
+                None => None,
+                Some("numbers") => Some(Labels::Numbers),
+                Some("names") => Some(Labels::Names),
+                Some(other) => return Err(choice("which", "numbers or names", other)),
+            };
+            let holders = labels.is_some() || !only.is_empty();
+            rows = if holders || at_least.is_some() { Rows::OfAll } else { Rows::OfOne };
             Box::new(move |inputs, options, out| {
-                let at_least = at_least.unwrap_or(inputs.len());
-                SetOperation::common(inputs, at_least, options)?.with_error(fpp).every(all).run(out)
+                if holders {
+                    let job = Holders::new(inputs, options)?.at_least(at_least.unwrap_or(1))?;
+                    return done!(job.sorted(sort).only(&only).with_labels(labels), out);
+                }
+                let job = SetOperation::common(inputs, at_least.unwrap_or(inputs.len()), options)?;
+                done!(job.with_error(fpp).every(all).sorted(sort), out)
             })
         }
         "except" => {
-            let (all, fpp) = (option(own, "all")?, fpp(own)?);
+            let (all, sort, fpp) = (option(own, "all")?, option(own, "sort")?, fpp(own)?);
             rows = Rows::OfOne;
             Box::new(move |inputs, options, out| {
-                SetOperation::except(inputs, options)?.with_error(fpp).every(all).run(out)
+                let job = SetOperation::except(inputs, options)?;
+                done!(job.with_error(fpp).every(all).sorted(sort), out)
             })
         }
         "diff" => Box::new(|inputs, options, out| {
-            changes::write(&Diff::new(inputs, options)?, changes::Marks::New, out)
+            let out = out.expect("a diff has no plan");
+            changes::write(&Diff::new(inputs, options)?, changes::Marks::New, out).map(Done::Run)
         }),
         "join" => {
             let unpaired = match &option::<String>(own, "how")?[..] {
@@ -216,7 +270,11 @@ pub(crate) fn job<'py>(
                     .with_unpaired(unpaired)
                     .with_partners(partners)
                     .with_prefix(prefix.as_deref());
-                job.run(&job.plan()?, out)
+                let plan = job.plan()?;
+                match out {
+                    Some(out) => job.run(&plan, out).map(Done::Run),
+                    None => Ok(Done::Planned(plan)),
+                }
             })
         }
         _ => {
@@ -235,23 +293,34 @@ pub(crate) fn job<'py>(
                     None => option::<bool>(own, "by_count")?.then_some(Top::ALL),
                 },
             };
+            let sort = option(own, "sort")?;
             Box::new(move |inputs, options, out| {
-                SetOperation::distinct(inputs, distinct, options)?.with_error(fpp).run(out)
+                let job = SetOperation::distinct(inputs, distinct, options)?;
+                done!(job.with_error(fpp).sorted(sort), out)
             })
         }
     };
     let mut feeds = Feeds::default();
     let (mut sources, mut room) = (Vec::new(), Room::of_inputs(options.resources.memory));
     for (i, input) in inputs.iter().enumerate() {
-        match feeds.input(input, i, separator)? {
+        let bare = bare.contains(&i);
+        let input = feeds.input(input, i, if bare { b'\n' } else { separator }, bare)?;
+        let shape = match (&input, headers.get(i)) {
+            (NamedInput::Lines(..), _) if bare => Shape::Keys,
+            _ if bare => Shape::KeysOfFile,
+            (_, Some(true)) if !header => Shape::Headed,
+            (_, Some(false)) if header => Shape::Headless,
+            _ => Shape::Records,
+        };
+        match input {
             NamedInput::Path(path) if recursive => {
                 let files = inputs::files_of_folders(vec![path], &mut room, &mut |path, error| {
                     Err(error.context(path.display().to_string()))
                 });
                 let files = files.map_err(of_job)?;
-                sources.extend(files.into_iter().map(NamedInput::Path));
+                sources.extend(files.into_iter().map(|file| (NamedInput::Path(file), shape)));
             }
-            input => sources.push(input),
+            input => sources.push((input, shape)),
         }
     }
     if matches!(verb, "diff" | "join") && sources.len() != 2 {
@@ -260,7 +329,9 @@ pub(crate) fn job<'py>(
             sources.len()
         )));
     }
-    if let Some(has) = feeds.headers(&options.form, &delimiters, sources.len(), rows)?
+    shapes::name_key(&sources, &mut options.form)?;
+    let records = sources.iter().filter(|(_, shape)| *shape == Shape::Records).count();
+    if let Some(has) = feeds.headers(&options.form, &delimiters, records, rows)?
         && let Records::Csv { header, .. } | Records::Tsv { header, .. } = &mut options.form.records
     {
         *header = has;
@@ -271,10 +342,14 @@ pub(crate) fn job<'py>(
     let outcome = wait(py, told, progress, feeds, move || {
         let (added, removed, kept) = (added.as_deref(), removed.as_deref(), kept.as_deref());
         let files = Files { added, removed, kept };
-        work(sources, &delimiters, rows, files, &*job, &options, out)
+        work(sources, &delimiters, rows, files, &*job, &options, out, explain)
     })?;
     let seconds = start.elapsed().as_secs_f64();
-    let (report, file) = outcome.map_err(of_job)?;
+    let (done, file) = outcome.map_err(of_job)?;
+    let report = match done {
+        Done::Run(report) => report,
+        Done::Planned(plan) => return explained(py, plan),
+    };
     let told = reported(py, "Report", Report::of(&report, seconds))?;
     match file {
         None => Ok(told),
@@ -288,13 +363,13 @@ pub(crate) fn job<'py>(
 /// What a job has of the machine: 1 GiB and all processors unless others are given.
 pub(crate) fn resources(
     memory: Option<Bound<'_, PyAny>>,
-    threads: Option<NonZeroUsize>,
+    threads: Option<Threads>,
     tmp: Option<PathBuf>,
 ) -> PyResult<Resources> {
     let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads =
-        threads.map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get);
+        threads.map_or(processors.min(umbel_sets::most_threads(memory)), |threads| threads.0.get());
     let tmp = TempFolders::new(&[tmp.unwrap_or_else(umbel_io::temporary_folder)]);
     Ok(Resources { notice: warn, ..Resources::new(memory, threads, tmp) })
 }
@@ -356,41 +431,71 @@ pub(crate) fn wait<T: Send + 'static>(
     }
 }
 
-type Outcome = anyhow::Result<(umbel_sets::Report, Option<File>)>;
+type Outcome = anyhow::Result<(Done, Option<File>)>;
 
+#[expect(clippy::too_many_arguments, reason = "they are moved to a thread")]
 fn work(
-    named: Vec<NamedInput>,
+    named: Vec<(NamedInput, Shape)>,
     delimiters: &[u8],
     rows: Rows,
     files: Files<'_>,
     job: &Job,
     options: &Options,
     out: Option<PathBuf>,
+    explain: bool,
 ) -> Outcome {
     if let Some(out) = &out {
         atomic::check_target(out, Existing::Replace)?;
         compression::check_result_name(out)?;
     }
     files.check()?;
-    let inputs = inputs::rereadable(inputs::open(named, None, delimiters)?, options)?;
+    let inputs = opened(named, delimiters, options)?;
     let inputs = umbel_sets::align(inputs, None, rows == Rows::OfAll, options)?;
     let inputs = inputs::name_others(inputs, &options.form);
     if !files.is_empty() {
-        return Ok((files.write(&Diff::new(&inputs, options)?)?, None));
+        return Ok((Done::Run(files.write(&Diff::new(&inputs, options)?)?), None));
     }
     match out {
+        _ if explain => Ok((job(&inputs, options, None)?, None)),
         Some(out) => {
-            let report = atomic::replace(&out, |file| Ok(job(&inputs, options, file)?))?;
+            let report = atomic::replace(&out, |file| Ok(job(&inputs, options, Some(file))?))?;
             Ok((report, None))
         }
         None => {
             let folder = options.resources.tmp.folders().next().expect("there is one");
             let mut file =
                 tempfile::tempfile_in(folder).with_context(|| folder.display().to_string())?;
-            let report = job(&inputs, options, &mut file)?;
+            let report = job(&inputs, options, Some(&mut file))?;
             Ok((report, Some(file)))
         }
     }
+}
+
+/// All inputs as records like those of the first.
+fn opened(
+    named: Vec<(NamedInput, Shape)>,
+    delimiters: &[u8],
+    options: &Options,
+) -> anyhow::Result<Vec<Input>> {
+    let (mut alike, mut own, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    for (place, (input, shape)) in named.into_iter().enumerate() {
+        if shape == Shape::Records {
+            alike.push(input);
+            own.extend(delimiters.get(place).or(delimiters.last()));
+        } else {
+            others.push((place, input, shape));
+        }
+    }
+    // More delimiters than inputs are refused there.
+    let own = if others.is_empty() || delimiters.len() < 2 { delimiters } else { &own };
+    let mut inputs = inputs::rereadable(inputs::open(alike, None, own)?, options)?;
+    for (place, input, shape) in others {
+        let read = shape.options(options);
+        for input in inputs::rereadable(inputs::open(vec![input], None, &[])?, &read)? {
+            inputs.insert(place, shape.rewritten(input, options)?);
+        }
+    }
+    Ok(inputs)
 }
 
 /// Delimiters of columns: one for all inputs, or one for each.
@@ -479,6 +584,8 @@ pub(crate) fn of_job(error: anyhow::Error) -> PyErr {
             PyIsADirectoryError::new_err(text + " (recursive=True reads all files in it)")
         }
         Some(Error::NoMemory(_)) => PyMemoryError::new_err(text),
+        // It has its source in its own words.
+        Some(error @ Error::Key { .. }) => PyValueError::new_err(error.to_string()),
         _ => PyValueError::new_err(text),
     }
 }

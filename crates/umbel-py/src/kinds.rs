@@ -318,6 +318,16 @@ impl Window {
         slf.as_super().get().add_by(slf.py(), add)
     }
 
+    /// Adds many keys, each at a tick of a column as long, or all at one. Returns a boolean column like `contains_many`: True for
+    /// keys that were certainly not there before.
+    fn add_new_at<'py>(
+        slf: &Bound<'py, Self>,
+        keys: &Bound<'py, PyAny>,
+        ticks: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("umbel._tables")?.call_method1("add_new_at", (slf, keys, ticks))
+    }
+
     /// Sets the time to a tick, and forgets what is too old then. An earlier tick changes nothing.
     fn advance(slf: &Bound<'_, Self>, tick: u64) -> PyResult<()> {
         let mut inner = slf.as_super().get().inner.write(slf.py());
@@ -432,9 +442,10 @@ impl Map {
         secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let hasher = hasher(seed, secret)?;
-        let items = match items.cast::<PyDict>() {
-            Ok(dict) => dict.items().into_any(),
-            Err(_) => items.clone(),
+        // A dict, another mapping, or a series of pandas.
+        let items = match items.getattr_opt("items")? {
+            Some(pairs) => pairs.call0()?,
+            None => items.clone(),
         };
         let plan = Plan::for_keys(Kind::Bloomier, 1, fpp).map_err(Failure::from)?;
         let Variant::Bloomier { fingerprint_bits: Some(fingerprint), .. } = plan.variant() else {
@@ -443,7 +454,13 @@ impl Map {
         let room = 64 - fingerprint;
         let (mut pairs, mut form) = (Vec::new(), None::<KeyForm>);
         for item in Values::of(&items)? {
-            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
+            let item = item?;
+            let pair: PyResult<(Bound<'_, PyAny>, Bound<'_, PyAny>)> = item.extract();
+            let (key, value) = pair.map_err(|_| {
+                PyTypeError::new_err(format!(
+                    "an item is a pair of a key and an int, not {item:?}; give a dict, a series of pandas, or zip(keys, values)"
+                ))
+            })?;
             let one = OneKey::of(&key, Takes::Own)?;
             form = form.into_iter().chain([one.key().form()]).reduce(KeyForm::with);
             let hash = hasher.hash(one.key());
@@ -467,6 +484,16 @@ impl Map {
             Some(value) => Some(value.into_pyobject(slf.py())?.into_any()),
             None => default,
         })
+    }
+
+    /// The values of many keys, in the library of the column that they come in: missing, or `default`, for those certainly not there.
+    #[pyo3(signature = (keys, default=None))]
+    fn get_many<'py>(
+        slf: &Bound<'py, Self>,
+        keys: &Bound<'py, PyAny>,
+        default: Option<u64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("umbel._tables")?.call_method1("get_many", (slf, keys, default))
     }
 
     /// A map does not keep its keys. Without this, Python would try 0, 1, 2 and so on.

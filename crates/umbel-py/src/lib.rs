@@ -26,7 +26,7 @@
 //! | `update` | one file that several processes change |
 //! | `methods` | what all filters do in Python |
 //! | `parts` | one set in several filters |
-//! | `feeds`, `lines`, `jobs` | exact set operations: inputs that come from Python, the lines found, the jobs |
+//! | `shapes`, `feeds`, `lines`, `jobs` | exact set operations: inputs of bare keys, inputs that come from Python, the lines found, the jobs |
 //! | `find` | indexes of many files, and the lines that hold a text |
 //! | `parquet` | filters for Parquet files that have none |
 //!
@@ -54,6 +54,7 @@ mod parquet;
 mod parts;
 mod reports;
 mod rows;
+mod shapes;
 mod shared;
 mod sharing;
 mod update;

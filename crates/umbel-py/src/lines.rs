@@ -70,6 +70,18 @@ impl Lines {
         !self.is_empty
     }
 
+    /// At most so many bytes of the file from an offset on; empty at its end.
+    fn _read<'py>(
+        &self,
+        py: Python<'py>,
+        offset: u64,
+        size: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = vec![0; size];
+        let read = py.detach(|| self.file.read_at(&mut bytes, offset))?;
+        Ok(PyBytes::new(py, &bytes[..read]))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!("<Lines: {} found>", self.report.getattr(py, "found")?))
     }

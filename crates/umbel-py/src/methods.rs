@@ -3,7 +3,6 @@
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
-use std::num::NonZeroUsize;
 use umbel::{Filter as _, KeyDescription};
 use umbel_foreign::ForeignFilter;
 
@@ -14,7 +13,7 @@ use crate::filter::Filter;
 use crate::inner::{Inner, Operation, not_for, of_inner};
 use crate::keys::{small_int, utf8};
 use crate::reports::{Receipt, compared, mixed, reported};
-use crate::values::{self, Content, FilePath, Names};
+use crate::values::{self, Content, FilePath, Names, Threads};
 use crate::{kinds, sharing};
 
 #[pymethods]
@@ -65,7 +64,7 @@ impl Filter {
     fn contains_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
-        threads: Option<NonZeroUsize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.answer(keys, Operation::Contains, columns::threads(threads).get())
     }
@@ -85,7 +84,7 @@ impl Filter {
     /// Columns of more than some 250,000 keys are added on several threads, each with a copy of the filter of at most 6 bytes
     /// per key; to blocked, classic and sliced filters.
     #[pyo3(signature = (keys, *, threads=None))]
-    fn add_many(&self, keys: &Bound<'_, PyAny>, threads: Option<NonZeroUsize>) -> PyResult<()> {
+    fn add_many(&self, keys: &Bound<'_, PyAny>, threads: Option<Threads>) -> PyResult<()> {
         self.add_all(keys, threads)
     }
 

@@ -1,6 +1,5 @@
 //! Filters in Parquet files: added, removed, and keys looked up in them.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use umbel_parquet::{Edit, Edited, Plan, Removal};
 
 use crate::feeds::Feeds;
 use crate::jobs::{of_job, resources, wait};
-use crate::values::FilePath;
+use crate::values::{FilePath, Threads};
 
 /// A filter: its row group, bytes, keys and rate.
 type Filter = (usize, u64, f64, f64);
@@ -34,7 +33,7 @@ pub(crate) fn parquet(
     always: bool,
     out: Option<FilePath>,
     memory: Option<Bound<'_, PyAny>>,
-    threads: Option<NonZeroUsize>,
+    threads: Option<Threads>,
 ) -> PyResult<Answer> {
     if !(fpp > 0.0 && fpp < 1.0) {
         return Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"));

@@ -2,7 +2,6 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pyo3::exceptions::PyOSError;
@@ -15,7 +14,7 @@ use umbel_sets::journal::Notes;
 use crate::errors::{Failure, of_file, of_files};
 use crate::filter::Filter;
 use crate::inner::{Inner, Operation};
-use crate::values::FilePath;
+use crate::values::{FilePath, Threads};
 use crate::{columns, files, fork, kinds};
 
 /// A filter in a file that processes add to and query at the same time, see :func:`open` with ``shared=True``.
@@ -130,7 +129,7 @@ impl Shared {
     fn contains_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
-        threads: Option<NonZeroUsize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let threads = columns::threads(threads).get();
         self.filter(keys.py())?.answer(keys, Operation::Contains, threads)

@@ -1,6 +1,7 @@
 //! Arguments that many functions take: numbers of keys, sizes, secrets, paths and names.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use pyo3::buffer::PyBuffer;
@@ -32,6 +33,24 @@ pub(crate) fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
             "{name}: expected an int, found {}; to make a filter of keys, make it for their number and add them",
             value.get_type().name()?
         ))),
+    }
+}
+
+/// A number of threads.
+pub(crate) struct Threads(pub(crate) NonZeroUsize);
+
+impl FromPyObject<'_, '_> for Threads {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        // A type that is not an int gets its own error.
+        let found = value.extract::<i64>()?;
+        let threads = usize::try_from(found).ok().and_then(NonZeroUsize::new).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "threads: expected at least 1, found {found}; leave it out for all processors"
+            ))
+        });
+        threads.map(Self)
     }
 }
 

@@ -157,7 +157,7 @@ def test_arrow_that_is_no_column():
         pa.array([True]),
         pa.array([[1]]),
         pa.array([0], pa.timestamp("s")),
-        pa.table({"a": [1]}),
+        pa.table({"a": [1], "b": [2]}),
         pa.array([1], pa.decimal128(5)),
     ]:
         with pytest.raises(TypeError):

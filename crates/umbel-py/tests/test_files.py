@@ -113,7 +113,7 @@ def as_csv(header, rows):
 @given(tables, tables, st.sampled_from(["inner", "left", "full"]), st.booleans())
 def test_joins_against_a_nested_loop_and_sqlite(left, right, how, first):
     a, b = as_csv(["k", "v"], left), as_csv(["id", "w"], right)
-    found = umbel.join(a, b, on={"k": "id"}, how=how, first=first, records="csv", memory="32MiB")
+    found = umbel.join(a, b, on={"k": "id"}, how=how, first=first, records="csv", empty="value", memory="32MiB")
     header, *rows = [tuple(row) for row in csv.reader(found)]
     wanted = nested_loop(left, right, how, first)
     assert header == ("k", "v", "w") and rows == wanted

@@ -142,7 +142,7 @@ assert filter.add_rows(database.table("e"), ["id", "u"]).sum() == 5000 and abs(l
 assert filter.contains_rows(database.sql("select * from e where id < 10"), ["id", "u"]).tolist() == [True] * 10
 assert filter.contains_rows([(7, "u7"), (7, "u8")]) == [True, False]
 try:
-    filter.add_many(database.sql("select u from e"))
+    filter.add_many(database.sql("select id, u from e"))
     raise SystemExit("a relation is no column")
 except TypeError as error:
     assert "use add_rows()" in str(error)

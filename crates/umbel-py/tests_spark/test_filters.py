@@ -125,6 +125,12 @@ def test_what_is_no_key(spark, column, message):
         us.build(table, column)
 
 
+def test_a_column_is_named(spark):
+    for key in (F.col("id"), [F.col("id")]):
+        with pytest.raises(TypeError, match=r"the key is named by its columns, found a Column; give its name, as in .user."):
+            us.maybe_in(spark.range(3), key, umbel.Bloom(10))
+
+
 def test_a_filter_with_a_secret_is_refused(spark):
     keyed = umbel.Bloom(10, secret=b"0123456789abcdef")
     with pytest.raises(Exception, match="cannot be pickled"):

@@ -27,6 +27,11 @@ def test_the_client_alone(tmp_path):
     assert told == "ImportError: umbel.spark needs PySpark 4, found its client of Spark Connect alone; pip install 'umbel[spark]'"
 
 
+def test_no_pyarrow_on_an_executor(tmp_path):
+    told = imported(tmp_path, "pyspark", "__version__ = '4.0.0'", "sys.modules.update(py4j=sys, pyarrow=None); ")
+    assert told.startswith("ImportError: umbel.spark needs pyarrow on the driver and on every executor; pip install 'umbel[spark]' where they run")
+
+
 class Remote:
     """A table of Spark Connect, as far as it is looked at."""
 

@@ -16,8 +16,9 @@ import sys as _sys
 from . import parquet
 from ._files import common, dedup, diff, except_, join
 from ._plans import Choice, Plan, plan
-from ._reports import Comparison, Receipt, Report
+from ._reports import Comparison, Explanation, Receipt, Report
 from ._search import Hit, Hits, Indexed, SearchReport, find, index
+from ._tables import Lines
 from ._umbel import (
     FORMATS,
     Attributes,
@@ -28,7 +29,6 @@ from ._umbel import (
     Counting,
     Filter,
     Foreign,
-    Lines,
     Map,
     OverfilledWarning,
     Parts,
@@ -57,6 +57,7 @@ __all__ = [
     "Coded",
     "Comparison",
     "Counting",
+    "Explanation",
     "Filter",
     "Foreign",
     "Hit",

@@ -4,37 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from csv import reader
+from difflib import get_close_matches
+from inspect import signature
+from itertools import chain
 from logging import getLogger
 from os import PathLike, fsdecode
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from . import _remote
-from ._reports import Report
-from ._umbel import Lines, _job
+from ._reports import Explanation, Report
+from ._tables import Lines, Rows, is_relation, is_table
+from ._umbel import _job
 
 _log = getLogger("umbel")
 
 Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 # A path, a URL, an iterable of lines, or a column of NumPy, pandas, Polars or Arrow.
 Input: TypeAlias = Path | Iterable[str] | Iterable[bytes] | Iterable[int] | Any
-Key: TypeAlias = str | Sequence[str] | Mapping[str, str]
+# Fields, or fields of the first input and those of the others; None in their place where the others are keys.
+Key: TypeAlias = str | Sequence[str] | Mapping[str, str] | Mapping[str, None]
+Records: TypeAlias = Literal["csv", "tsv", "jsonl", "fields"]
 Form: TypeAlias = Literal["url", "email", "number", "nfc"]
 # A bar of tqdm, or a function of the bytes read and those to read.
 Progress: TypeAlias = bool | Callable[[int, int], None]
+Which: TypeAlias = bool | Literal["numbers", "names"]
 How: TypeAlias = Literal["inner", "left", "full"]
+Job = TypeVar("Job", bound=Callable[..., Any])
 
 
 class Options(TypedDict, total=False):
-    """What all jobs take; see docs/python.md."""
+    """What all jobs take: ``help(umbel.dedup)`` and docs/python.md say what each is."""
 
     memory: int | str
     threads: int | None
     tmp: Path
-    records: Literal["csv", "tsv", "jsonl", "fields"] | None
+    records: Records | Sequence[Records | None] | None
     key: Key
     delimiter: str | Sequence[str]
-    header: bool
+    header: bool | Sequence[bool]
     null: bool
     recursive: bool
     ignore_case: bool
@@ -45,6 +54,35 @@ class Options(TypedDict, total=False):
     empty: Literal["value", "skip", "keep"]
     bad: Literal["error", "skip"]
     progress: Progress
+
+
+# The words for each option of `Options`, in the documentation of every job.
+_WORDS = """
+    Options of all jobs:
+
+    records: what a row is: "csv", "tsv", "jsonl", "fields" (words), or None for lines; a list has one for each input, in which
+        None is a file of keys
+    key: the field or fields to compare; a mapping where the other inputs name them differently, to None where these are keys
+    delimiter: the byte between columns of CSV; a list has one for each input
+    header: False if the first row of CSV or TSV has no names; a list has one for each input
+    ignore_case, trim: compare without regard to case, or to blanks at both ends
+    crlf: a carriage return at the end of a line does not count
+    normalize: "url", "email", "number", "nfc", or a list of them: what counts as equal
+    missing: a record without the key is an "error", or "skip" it, or "keep" it as one that no other equals
+    empty: an empty value in a key is a "value", or "skip" the record, or "keep" it as one that no other equals
+    bad: a record that cannot be read is an "error", or "skip" it
+    null: lines end with a zero byte
+    recursive: a path may be a folder, for all files in it
+    memory: bytes to use, such as "1GiB" (default); what does not fit goes to temporary files
+    tmp: the folder for temporary files
+    threads: how many; by default as many as there are processors
+    progress: True for a bar of tqdm, or a function of the bytes read and those to read
+"""
+
+
+def _documented(job: Job) -> Job:
+    job.__doc__ = f"{job.__doc__}{_WORDS}"
+    return job
 
 
 @contextmanager
@@ -84,13 +122,138 @@ def _local(outs: dict[str, Path | None], tmp: Path | None) -> Iterator[dict[str,
             _remote.upload(url, local[name])
 
 
-def _run(verb: str, inputs: Sequence[Input], outs: dict[str, Path | None], given: Any, **own: Any) -> Any:
-    options = dict(given)
-    key = options.get("key")
+def _each(name: str, given: Sequence[Any], inputs: int) -> list[Any]:
+    if len(given) != inputs:
+        raise ValueError(f"{name}: found {len(given)} in a list for {inputs} inputs; give one for each, or one for all")
+    return list(given)
+
+
+def _is_path(value: Input) -> bool:
+    return isinstance(value, (str, bytes, PathLike))
+
+
+def _are_keys(inputs: list[Any], number: int, options: dict[str, Any], name: str, renamed: bool) -> bool:
+    """Whether an input is one of bare keys: a column whose key has a name, one value per line under no header, or, next to
+    JSON lines, values that are no objects or arrays. An iterator is replaced by one that has its first value again."""
+    records, value = options["records"], inputs[number]
+    has_header = records in ("csv", "tsv") and options.get("header", True)
+    if _is_path(value) or not (records == "jsonl" or (has_header and not name.isdecimal())):
+        return False
+    is_column = any(hasattr(value, of) for of in ("dtype", "__arrow_c_stream__", "__arrow_c_array__"))
+    if is_column and (has_header or not hasattr(value, "__getitem__")):
+        return True
+    try:
+        values = iter(value)
+    except TypeError:
+        return False
+    first = next(values, None)
+    if values is value and first is not None:
+        rest = chain([first], values)
+        inputs[:] = [rest if other is value else other for other in inputs]
+    first = getattr(first, "as_py", lambda: first)()
+    if first is None:
+        return is_column
+    if not isinstance(first, (str, bytes, bytearray)):
+        return True
+    line = first if isinstance(first, str) else first.decode(errors="surrogateescape")
+    if records == "jsonl":
+        return not line.lstrip().startswith(("{", "["))
+    if renamed:
+        return False
+    line = line.rstrip("\r\n")
+    delimiters = options.get("delimiter") or ","
+    delimiter = "\t" if records == "tsv" else delimiters[min(number, len(delimiters) - 1)]
+    names = next(reader([line], delimiter=delimiter), [""])
+    if name in names:
+        return False
+    if len(names) == 1:
+        return True
+    raise ValueError(
+        f"input {number + 1}: its first line, {line}, is not a header with {name}, and not one value: name its field with "
+        f'key={{"{name}": …}}; for a list of keys with delimiters in them, key={{"{name}": None}}'
+    )
+
+
+def _per_input(verb: str, options: dict[str, Any], inputs: list[Input], of_all: bool) -> None:
+    """Turns options that may differ by input into those of the first, and those in which others differ."""
+    key, records, header = (options.get(name) for name in ("key", "records", "header"))
+    bare: set[int] = set()
     if isinstance(key, Mapping):
         if verb not in ("common", "except", "join"):
             raise ValueError(f"key: the inputs of {verb} name their fields alike; give names, not a mapping")
-        options["others"] = list(key.values())
+        others = list(key.values())
+        if None in others:
+            bare.update(range(1, len(inputs)))
+        else:
+            options["others"] = others
+    if records is not None and not isinstance(records, str):
+        each = _each("records", records, len(inputs))
+        if set(each) != {None} and (each[0] is None or set(each) - {None, each[0]}):
+            raise ValueError(
+                "records: the first input has rows, such as \"csv\"; others have the same, or None if they are keys, one per line"
+            )
+        options["records"] = each[0]
+        bare.update(number for number, of in enumerate(each) if of is None and each[0])
+    headers: list[bool] = [] if header is None or isinstance(header, bool) else _each("header", header, len(inputs))
+    if headers:
+        options["header"], options["headers"] = headers[0], headers
+    names = [key] if isinstance(key, str) else list(key or ())
+    fields = len(names)
+    if fields == 1 and not of_all and options.get("records") is not None:
+        renamed = options.get("others")
+        for number in sorted(set(range(1, len(inputs))) - bare):
+            if _are_keys(inputs, number, options, (renamed or names)[0], renamed is not None):
+                bare.add(number)
+    if bare and fields != 1:
+        raise ValueError(f"input {min(bare) + 1}: bare keys are values of one field, and the key has {fields}; name one with key")
+    if of_all and (bare or len(set(headers)) > 1):
+        number, needs = (min(bare), "rows") if bare else (headers.index(not headers[0]), "a header if the first one has one, else none")
+        raise ValueError(f"input {number + 1}: the result has rows of all inputs, so this one needs {needs}")
+    options["bare"] = sorted(bare)
+
+
+def _tables(inputs: list[Input], options: dict[str, Any]) -> list[Any]:
+    """Replaces tables by their rows as CSV; returns their schemas."""
+    schemas: list[Any] = []
+    several = sum(map(is_relation, inputs)) > 1
+    for number, table in enumerate(inputs):
+        if not is_table(table):
+            continue
+        if options.setdefault("records", "csv") is None:
+            options["records"] = "csv"
+        records, header = options["records"], options.get("header", True)
+        if records != "csv" and (isinstance(records, str) or records[number] != "csv"):
+            raise ValueError(f'input {number + 1} is a table, whose rows are CSV; give records="csv", or leave it out')
+        if not (header if isinstance(header, bool) else header[number]):
+            raise ValueError(f"input {number + 1} is a table, which has names; leave header out")
+        delimiters = options.get("delimiter") or ","
+        inputs[number] = rows = Rows(table, number, delimiters[min(number, len(delimiters) - 1)], several)
+        schemas.append(rows.schema)
+    return schemas
+
+
+def _check(verb: str, options: dict[str, Any]) -> None:
+    """Refuses options that the job does not have."""
+    jobs: dict[str, Any] = {"common": common, "except": except_, "join": join, "dedup": dedup, "diff": diff}
+    job = jobs[verb]
+    own = [name for name, of in signature(job).parameters.items() if of.kind is of.KEYWORD_ONLY]
+    for name in options:
+        if name not in Options.__annotations__:
+            near = get_close_matches(name, [*own, *Options.__annotations__], 1)
+            remedy = f"did you mean {near[0]}?" if near else f"help(umbel.{job.__name__}) lists all options"
+            raise TypeError(f"{job.__name__}() has no option {name}; {remedy}")
+
+
+def _run(
+    verb: str, inputs: Sequence[Input], outs: dict[str, Path | None], given: Any, explain: bool = False,
+    ignored: Sequence[str] = (), **own: Any,
+) -> Any:
+    options = dict(given)
+    _check(verb, options)
+    inputs = list(inputs)
+    of_all = verb in ("dedup", "diff") or any(own.get(name) for name in ("at_least", "which", "only"))
+    schemas = _tables(inputs, options)
+    _per_input(verb, options, inputs, of_all)
     for several in ("key", "normalize", "delimiter"):
         value = options.pop(several, None)
         options[several] = [value] if isinstance(value, str) else list(value or ())
@@ -100,41 +263,60 @@ def _run(verb: str, inputs: Sequence[Input], outs: dict[str, Path | None], given
     ):
         result = _job(
             verb,
-            list(inputs),
+            inputs,
             own,
-            [name for name, value in own.items() if value not in (None, False, "first")],
+            [name for name, value in own.items() if value not in (None, False, "first", [])],
             progress=progress,
+            explain=explain,
+            ignored=ignored,
             **local,
             **options,
         )
-    _log.info("%s: %s", verb, result.report if isinstance(result, Lines) else result)
-    return result
+    if isinstance(result, Explanation):
+        return result
+    _log.info("%s: %s", verb, getattr(result, "report", result))
+    return result if isinstance(result, Report) else Lines(result, verb, options, schemas)
 
 
 @overload
 def common(
     first: Input, *others: Input, out: None = None, all: bool = ..., at_least: int | None = ...,
-    fpp: float | None = ..., **options: Unpack[Options],
+    which: Which = ..., only: int | Sequence[int] | None = ..., sort: bool = ..., fpp: float | None = ...,
+    **options: Unpack[Options],
 ) -> Lines: ...
 @overload
 def common(
     first: Input, *others: Input, out: Path, all: bool = ..., at_least: int | None = ...,
-    fpp: float | None = ..., **options: Unpack[Options],
+    which: Which = ..., only: int | Sequence[int] | None = ..., sort: bool = ..., fpp: float | None = ...,
+    **options: Unpack[Options],
 ) -> Report: ...
+@overload
+def common(
+    first: Input, *others: Input, explain: Literal[True], all: bool = ..., at_least: int | None = ...,
+    which: Which = ..., only: int | Sequence[int] | None = ..., sort: bool = ..., fpp: float | None = ...,
+    **options: Unpack[Options],
+) -> Explanation: ...
+@_documented
 def common(
     first: Input,
     *others: Input,
     out: Path | None = None,
     all: bool = False,
     at_least: int | None = None,
+    which: Which = False,
+    only: int | Sequence[int] | None = None,
+    sort: bool = False,
     fpp: float | None = None,
+    explain: bool = False,
     **options: Unpack[Options],
-) -> Lines | Report:
+) -> Lines | Report | Explanation:
     """The lines that all inputs have, once each, in the order of the first.
 
     `all` keeps every row of the first input whose key is in the others (a semi-join); `at_least` keeps lines that so many
-    inputs have; `fpp` reads every input once, with that chance of an error. With `out` the result is written to that file,
-    whole or not at all, and a report is returned; otherwise the lines are.
+    inputs have; `which` puts the inputs that have it in front of each line, as numbers from 1 or as ``"names"``; `only` keeps
+    lines that the inputs with these numbers have, and no others. `sort` orders the result by the bytes of the keys; `fpp` reads
+    every input once, with that chance of an error. With `out` the result is written to that file, whole or not at all, and a
+    report is returned; otherwise the lines are. `explain` returns the plan, and writes nothing.
 
     >>> import umbel
     >>> list(umbel.common(["a", "b", "c"], ["c", "a"]))
@@ -142,30 +324,45 @@ def common(
     """
     if not others:
         raise ValueError("common compares two inputs or more; found one")
-    return _run("common", (first, *others), {"out": out}, options, all=all, at_least=at_least, fpp=fpp)  # type: ignore[no-any-return]
+    numbers = [only] if isinstance(only, int) else list(only or ())
+    if wrong := [number for number in numbers if not 1 <= number <= len(others) + 1]:
+        raise ValueError(f"only: found {wrong[0]} for {len(others) + 1} inputs, which are numbered from 1")
+    return _run(  # type: ignore[no-any-return]
+        "common", (first, *others), {"out": out}, options, explain, all=all, at_least=at_least,
+        which="numbers" if which is True else which or None, only=[number - 1 for number in numbers], sort=sort, fpp=fpp,
+    )
 
 
 @overload
 def except_(
-    first: Input, *others: Input, out: None = None, all: bool = ..., fpp: float | None = ...,
+    first: Input, *others: Input, out: None = None, all: bool = ..., sort: bool = ..., fpp: float | None = ...,
     **options: Unpack[Options],
 ) -> Lines: ...
 @overload
 def except_(
-    first: Input, *others: Input, out: Path, all: bool = ..., fpp: float | None = ...,
+    first: Input, *others: Input, out: Path, all: bool = ..., sort: bool = ..., fpp: float | None = ...,
     **options: Unpack[Options],
 ) -> Report: ...
+@overload
+def except_(
+    first: Input, *others: Input, explain: Literal[True], all: bool = ..., sort: bool = ..., fpp: float | None = ...,
+    **options: Unpack[Options],
+) -> Explanation: ...
+@_documented
 def except_(
     first: Input,
     *others: Input,
     out: Path | None = None,
     all: bool = False,
+    sort: bool = False,
     fpp: float | None = None,
+    explain: bool = False,
     **options: Unpack[Options],
-) -> Lines | Report:
+) -> Lines | Report | Explanation:
     """The lines of the first input that no other has, once each, in its order.
 
-    `all` keeps every row of the first input whose key is not in the others (an anti-join). `out` and `fpp` as in `common`.
+    `all` keeps every row of the first input whose key is not in the others (an anti-join). `out`, `sort`, `fpp` and
+    `explain` as in `common`.
 
     >>> import umbel
     >>> list(umbel.except_(["a", "b", "c"], ["c", "a"]))
@@ -173,7 +370,7 @@ def except_(
     """
     if not others:
         raise ValueError("except_ compares two inputs or more; found one")
-    return _run("except", (first, *others), {"out": out}, options, all=all, fpp=fpp)  # type: ignore[no-any-return]
+    return _run("except", (first, *others), {"out": out}, options, explain, all=all, sort=sort, fpp=fpp)  # type: ignore[no-any-return]
 
 
 @overload
@@ -186,6 +383,12 @@ def join(
     left: Input, right: Input, *, on: Key, out: Path, how: How = ..., first: bool = ...,
     unique: bool = ..., prefix: str | None = ..., **options: Unpack[Options],
 ) -> Report: ...
+@overload
+def join(
+    left: Input, right: Input, *, on: Key, explain: Literal[True], how: How = ..., first: bool = ...,
+    unique: bool = ..., prefix: str | None = ..., **options: Unpack[Options],
+) -> Explanation: ...
+@_documented
 def join(
     left: Input,
     right: Input,
@@ -196,14 +399,16 @@ def join(
     first: bool = False,
     unique: bool = False,
     prefix: str | None = None,
+    explain: bool = False,
     **options: Unpack[Options],
-) -> Lines | Report:
+) -> Lines | Report | Explanation:
     """Each row of the left input with the other columns, members or words of its partners in the right one.
 
     `on` names the key, as `key` of the other jobs does: a mapping where the names differ, from those of the left input to those
     of the right one. `records` says what a row is. `how="left"` keeps rows of the left input without a partner, `"full"` those
     of both. `first` takes only the first partner of a row, `unique` refuses several; `prefix` goes in front of columns of the
-    right input that are named like one of the left, and of all its members of JSON lines, besides the key. `out` as in `common`.
+    right input that are named like one of the left, and of all its members of JSON lines, besides the key. `out` and
+    `explain` as in `common`.
 
     >>> import umbel
     >>> orders = ["order,customer", "1,ann", "2,bob"]
@@ -215,7 +420,7 @@ def join(
         raise TypeError("join takes on in place of key")
     given = {**options, "key": on}
     return _run(  # type: ignore[no-any-return]
-        "join", (left, right), {"out": out}, given, how=how, first=first, unique=unique, prefix=prefix,
+        "join", (left, right), {"out": out}, given, explain, how=how, first=first, unique=unique, prefix=prefix,
     )
 
 
@@ -223,14 +428,21 @@ def join(
 def dedup(
     first: Input, *others: Input, out: None = None, repeated: bool = ..., at_least: int | None = ...,
     keep: Literal["first", "last"] = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
-    fpp: float | None = ..., **options: Unpack[Options],
+    sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
 ) -> Lines: ...
 @overload
 def dedup(
     first: Input, *others: Input, out: Path, repeated: bool = ..., at_least: int | None = ...,
     keep: Literal["first", "last"] = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
-    fpp: float | None = ..., **options: Unpack[Options],
+    sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
 ) -> Report: ...
+@overload
+def dedup(
+    first: Input, *others: Input, explain: Literal[True], repeated: bool = ..., at_least: int | None = ...,
+    keep: Literal["first", "last"] = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
+    sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
+) -> Explanation: ...
+@_documented
 def dedup(
     first: Input,
     *others: Input,
@@ -241,22 +453,24 @@ def dedup(
     count: bool = False,
     by_count: bool = False,
     top: int | None = None,
+    sort: bool = False,
     fpp: float | None = None,
+    explain: bool = False,
     **options: Unpack[Options],
-) -> Lines | Report:
+) -> Lines | Report | Explanation:
     """Each different line of all inputs, once, in the order in which they first occur.
 
     `repeated` keeps only lines that occur more than once, `at_least` those that occur so often; `keep="last"` keeps the last
-    row of each key; `count` puts the number in front; `by_count` and `top` begin with the most frequent. `out` and `fpp` as in
-    `common`.
+    row of each key; `count` puts the number in front; `by_count` and `top` begin with the most frequent. `out`, `sort`,
+    `fpp` and `explain` as in `common`.
 
     >>> import umbel
     >>> list(umbel.dedup(["b", "a", "b"], ["c", "a"]))
     ['b', 'a', 'c']
     """
     return _run(  # type: ignore[no-any-return]
-        "dedup", (first, *others), {"out": out}, options,
-        repeated=repeated, at_least=at_least, keep=keep, count=count, by_count=by_count, top=top, fpp=fpp,
+        "dedup", (first, *others), {"out": out}, options, explain,
+        repeated=repeated, at_least=at_least, keep=keep, count=count, by_count=by_count, top=top, sort=sort, fpp=fpp,
     )
 
 
@@ -271,6 +485,7 @@ def diff(
     removed: Path | None = None, kept: Path | None = None,
     ignore_columns: str | Sequence[str] = ..., **options: Unpack[Options],
 ) -> Lines | Report: ...
+@_documented
 def diff(
     old: Input,
     new: Input,
@@ -297,4 +512,4 @@ def diff(
     if out is not None and any(separate.values()):
         raise ValueError("out is for all changes; omit it with added, removed and kept")
     ignored = [ignore_columns] if isinstance(ignore_columns, str) else list(ignore_columns)
-    return _run("diff", (old, new), {"out": out, **separate}, {**options, "ignored": ignored})  # type: ignore[no-any-return]
+    return _run("diff", (old, new), {"out": out, **separate}, options, ignored=ignored)  # type: ignore[no-any-return]

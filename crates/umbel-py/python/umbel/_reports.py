@@ -148,3 +148,32 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<Report: {self}>"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a job would do: its plan, from samples of the inputs.
+
+    `strategy` is "merge" (inputs that seem to be sorted are compared side by side), "one-pass" (filters alone decide), "filter" (a
+    first pass selects the lines to compare) or "table" (every line is compared). `lines` are the estimated lines of each input,
+    `distinct` the different ones among those that may be in the result, and `compared` those compared byte by byte; `pairs` are the
+    rows of a join. `filter` is the size of the filter, `table` that of the lines kept in memory, `bytes_read` counts all `passes`,
+    and `bytes_spilled` is what goes to temporary files. None where there is none, or no sample was read.
+    """
+
+    strategy: str
+    exact: bool
+    lines: tuple[int, ...]
+    distinct: int | None
+    compared: int
+    pairs: int | None
+    filter: int | None
+    table: int
+    bytes_read: int
+    bytes_spilled: int
+    passes: int
+
+    @classmethod
+    def _of(cls, strategy: str, keys: tuple[Any, ...], numbers: tuple[Any, ...]) -> Explanation:
+        lines, *others = keys
+        return cls(strategy, strategy != "one-pass", tuple(lines), *others, *numbers)

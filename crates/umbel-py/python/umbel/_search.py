@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -69,6 +70,11 @@ class Hits(list[Hit]):
 
     report: SearchReport
 
+    def __repr__(self) -> str:
+        if len(self) <= 10:
+            return super().__repr__()
+        return f"<Hits: {len(self)} lines, the first {self[0]!r}>"
+
 
 def index(
     target: Path,
@@ -109,6 +115,13 @@ def index(
     if records is not None and not key:
         raise ValueError("key: an index of records is of the values of fields; name one")
     listed = None if paths is None else [paths] if isinstance(paths, (str, bytes, PathLike)) else list(paths)
+    for path in listed or ():
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                if file.read(4) == b"PAR1":
+                    raise ValueError(
+                        f"{fsdecode(path)}: is a Parquet file, which has no lines; umbel.parquet.may_hold looks keys up in its filters"
+                    )
     made, unreadable = _index(
         target,
         listed,

@@ -13,6 +13,14 @@ try:
     import py4j  # type: ignore[import-untyped]  # noqa: F401
 except ImportError:
     raise ImportError("umbel.spark needs PySpark 4, found its client of Spark Connect alone; pip install 'umbel[spark]'") from None
+try:
+    import pyarrow  # type: ignore[import-untyped]  # noqa: F401
+except ImportError:
+    # Executors import this package, too, when they get their first task.
+    raise ImportError(
+        "umbel.spark needs pyarrow on the driver and on every executor; pip install 'umbel[spark]' where they run, or send them an "
+        "environment that has it (docs/spark.md)"
+    ) from None
 
 from ._filters import build, maybe_in
 from ._hadoop import from_native, load, save, to_native

@@ -108,12 +108,15 @@ def names_of(columns: str | Sequence[str]) -> list[str]:
 
     Raises `ValueError` when there are none, and `TypeError` for anything but names.
     """
-    names = [columns] if isinstance(columns, str) else list(columns)
+    names = [columns] if isinstance(columns, (str, Column)) else list(columns)
     if not names:
         raise ValueError("name the column of the key, or several")
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"a key is named by its columns, found {type(name).__name__}; add it with withColumn()")
+            raise TypeError(
+                f"the key is named by its columns, found a {type(name).__name__}; give its name, as in \"user\" for F.col(\"user\"), "
+                "and add an expression with withColumn() first"
+            )
     return names
 
 

@@ -1,0 +1,155 @@
+"""Streams of tables as keys, tables as inputs of jobs, and results as tables, against pandas and Python's sets."""
+
+import datetime
+import io
+import json
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from hypothesis import given, settings, strategies
+
+import umbel
+
+TABLE = pa.table({"url": pa.chunked_array([["a", "b"], [None, "a"]])})
+STREAMS = {
+    "reader": lambda table: table.to_reader(),
+    "scanner": lambda table: ds.dataset(table).scanner(),
+    "table": lambda table: table,
+    "batch": lambda table: table.combine_chunks().to_batches()[0],
+    "Polars": pl.from_arrow,
+    "lazy": lambda table: pl.from_arrow(table).lazy(),
+    "batches": lambda table: pl.from_arrow(table).lazy().collect_batches(),
+    "DuckDB": lambda table: duckdb.connect().from_arrow(table),
+}
+
+
+@pytest.mark.parametrize("of", STREAMS.values(), ids=STREAMS)
+def test_a_stream_of_one_column_is_keys(of):
+    seen = umbel.Bloom(1000, 1e-6)
+    new = seen.add_new(of(TABLE))
+    asked = seen.contains_many(of(TABLE))
+    if of is STREAMS["DuckDB"]:
+        assert new.tolist() == [True, True, False, False] and asked.tolist() == [True, True, False, True]
+    else:
+        values = lambda column: column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()  # noqa: E731
+        assert values(new) == [True, True, None, False] and values(asked) == [True, True, None, True]
+    more = umbel.Bloom(1000, 1e-6)
+    more.add_many(of(TABLE))
+    assert more == seen
+    ids = umbel.Bloomier(of(pa.table({"id": [7, 8]})))
+    assert 7 in ids and 8 in ids
+    with pytest.raises(TypeError, match="a table has rows, not keys; give one of its columns"):
+        more.add_many(of(pa.table({"a": ["x"], "b": ["y"]})))
+
+
+def test_a_column_of_structs_is_no_table():
+    for column in (pa.array([{"a": 1}]), pl.Series([{"a": 1}])):
+        with pytest.raises(TypeError, match="a table has rows, not keys"):
+            umbel.Bloom(10).add_many(column)
+
+
+TABLES = {**{name: of for name, of in STREAMS.items() if name != "batch"}, "pandas": lambda table: table.to_pandas()}
+ORDERS = pa.table({"id": [7, 8, 9], "name": ["ann", 'x, "y"\nz', None], "paid": [True, None, False], "day": [datetime.date(2026, 1, day) for day in (1, 2, 3)]})
+
+
+@pytest.mark.parametrize("of", TABLES.values(), ids=TABLES)
+def test_tables_are_inputs(of, tmp_path):
+    (tmp_path / "done.csv").write_text("id,day\n8,x\n")
+    found = umbel.except_(of(ORDERS), tmp_path / "done.csv", key="id")
+    assert list(found) == ["id,name,paid,day", '7,"ann",true,2026-01-01', "9,,false,2026-01-03"] or of is TABLES["pandas"]
+    assert found.to_arrow().drop(["paid"]) == ORDERS.take([0, 2]).drop(["paid"])
+    assert found.to_pandas()["id"].tolist() == [7, 9] and found.to_polars()["id"].to_list() == [7, 9]
+    assert found.to_arrow()["name"].to_pylist() == ["ann", None]
+    # Whole rows; keys; rows whose columns are in another order.
+    twice = umbel.dedup(of(ORDERS), of(ORDERS.select([3, 2, 1, 0])))
+    assert twice.to_arrow()["id"].to_pylist() == [7, 8, 9] and twice.to_arrow()["name"].to_pylist() == ["ann", 'x, "y"\nz', None]
+    assert umbel.common(of(ORDERS), [9, 7], key="id").to_pandas()["id"].tolist() == [7, 9]
+    sides = umbel.join(of(ORDERS.select(["id"])), of(pa.table({"order": [9], "price": ["007"]})), on={"id": "order"})
+    assert sides.to_arrow().to_pydict() == {"id": [9], "price": ["007"]}
+    umbel.diff(of(ORDERS), of(ORDERS.slice(1)), key="id", removed=tmp_path / "gone.csv")
+    assert pd.read_csv(tmp_path / "gone.csv")["id"].tolist() == [7]
+
+
+VALUES = strategies.one_of(strategies.none(), strategies.text(strategies.sampled_from('0a ,"\n\té'), max_size=3))
+
+
+@settings(deadline=None)
+@given(strategies.lists(strategies.tuples(strategies.integers(-3, 3), VALUES)), strategies.lists(strategies.integers(-3, 3)), strategies.sampled_from([pl.DataFrame, None]))
+def test_rows_come_back_as_they_were(rows, keys, of):
+    columns = {"id": pa.array([row[0] for row in rows], pa.int64()), "text": pa.array([row[1] for row in rows], pa.string())}
+    table = pa.table(columns) if of is None else pl.from_arrow(pa.table(columns))
+    found = umbel.common(table, np.array(keys, np.int64), key="id", all=True)
+    assert [tuple(row.values()) for row in found.to_arrow().to_pylist()] == [row for row in rows if row[0] in keys]
+    assert found.to_polars().rows() == [row for row in rows if row[0] in keys]
+
+
+def test_large_tables_come_in_parts():
+    count = 200_000
+    table = pa.table({"n": range(count), "text": [str(n % 1000) for n in range(count)]})
+    firsts = umbel.dedup(table, key="text").to_arrow()
+    assert firsts == table.slice(0, 1000).combine_chunks() and firsts.schema == table.schema
+
+
+def test_results_are_files_and_tables(tmp_path):
+    rows = ["id,note", '007,"a', 'b"', "8,NA", "007,c"]
+    found = umbel.dedup(rows, records="csv", key="id")
+    for _ in range(2):
+        assert pd.read_csv(found, dtype="str", keep_default_na=False).to_dict("list") == {"id": ["007", "8"], "note": ["a\nb", "NA"]}
+        assert pl.read_csv(found.open(), infer_schema=False)["id"].to_list() == ["007", "8"]
+    assert found.open().read() == found.read() == b'id,note\n007,"a\nb"\n8,NA\n' and found.read() == b""
+    assert io.TextIOWrapper(found.open()).readline() == "id,note\n"
+    part = found.open()
+    assert part.seek(3) == 3 and part.read(4) == b"note"
+    assert found.to_pandas()["id"].tolist() == [7, 8] and found.to_pandas(dtype={"id": "str"})["id"].tolist() == ["007", "8"]
+    assert found.to_arrow({"id": "string"})["id"].to_pylist() == found.to_polars(infer_schema=False)["id"].to_list() == ["007", "8"]
+    assert found.to_arrow(pa.schema({"id": pa.string()})).to_pylist() == [{"id": "007", "note": "a\nb"}, {"id": "8", "note": "NA"}]
+    semicolons = umbel.dedup(["a;b", "1;2"], records="csv", delimiter=";")
+    assert semicolons.to_arrow().to_pydict() == semicolons.to_pandas().to_dict("list") == semicolons.to_polars().to_dict(as_series=False) == {"a": [1], "b": [2]}
+    tabs = umbel.dedup(["a\tb", '"1\t2'], records="tsv")
+    assert tabs.to_arrow().to_pydict() == tabs.to_pandas().to_dict("list") == tabs.to_polars().to_dict(as_series=False) == {"a": ['"1'], "b": [2]}
+    bare = umbel.dedup(["1,2"], records="csv", header=False)
+    assert bare.to_pandas().shape == bare.to_arrow().to_pandas().shape == bare.to_polars().shape == (1, 2)
+    objects = umbel.dedup([json.dumps({"n": n % 2, "in": {"x": n}}) for n in range(3)], records="jsonl", key="n")
+    assert objects.to_arrow().to_pylist() == objects.to_polars().to_dicts() == objects.to_pandas().to_dict("records") == [{"n": 0, "in": {"x": 0}}, {"n": 1, "in": {"x": 1}}]
+    counted = umbel.dedup(pa.table({"k": ["a", "b", "a"]}), count=True)
+    assert counted.to_arrow().to_pydict() == {"count": [2, 1], "k": ["a", "b"]}
+    assert not umbel.common(rows, ["x"], records="csv", key="id").to_arrow().num_rows
+    for words, refused in {
+        'lines have no columns; give records="csv"': lambda: umbel.dedup(["a"]).to_arrow(),
+        "rows of a diff have marks": lambda: umbel.diff(rows, rows, records="csv").to_pandas(),
+        'input 1 is a table, whose rows are CSV; give records="csv"': lambda: umbel.dedup(ORDERS, records="jsonl"),
+        "input 1: a table without columns": lambda: umbel.dedup(pl.DataFrame()),
+        "input 1 is a table, which has names": lambda: umbel.dedup(ORDERS, header=False),
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            refused()
+    assert umbel.dedup(pa.table({"a": ["x", None, "", "x"]})).to_arrow().to_pydict() == {"a": ["x", ""]}
+    with pytest.raises(TypeError, match="input 2: column in of struct<x: int64> has no text in CSV"):
+        umbel.common(ORDERS, pa.table({"in": [{"x": 1}]}), key="id")
+
+
+def test_order_holders_and_plans():
+    inputs = (["b", "c", "a"], ["a", "c"], ["c", "d"])
+    assert list(umbel.dedup(*inputs, sort=True)) == ["a", "b", "c", "d"]
+    assert list(umbel.except_(*inputs[::2], sort=True)) == ["a", "b"] and list(umbel.common(*inputs[:2], sort=True)) == ["a", "c"]
+    assert list(umbel.common(*inputs, which=True)) == ["1\tb", "1,2,3\tc", "1,2\ta", "3\td"]
+    assert list(umbel.common(*inputs, which="names", at_least=3)) == ["input 1,input 2,input 3\tc"]
+    assert list(umbel.common(*inputs, only=[1, 2])) == ["a"] and list(umbel.common(*inputs, only=3)) == ["d"]
+    tables = [pa.table({"id": ids}) for ids in ([7, 8], [8])]
+    assert umbel.common(*tables, which=True, sort=True).to_arrow().to_pydict() == {"files": ["1", "1,2"], "id": [7, 8]}
+    for plan in (umbel.dedup(*inputs, explain=True), umbel.except_(*inputs, explain=True), umbel.join(["a 1"], ["a 2"], on="1", records="fields", explain=True)):
+        assert isinstance(plan, umbel.Explanation) and plan.strategy == "table" and plan.exact and plan.passes > 0
+    plan = umbel.common(*inputs, fpp=0.01, explain=True)
+    assert plan.strategy == "one-pass" and not plan.exact and len(plan.lines) == 3
+    for words, refused in {
+        "only: found 4 for 3 inputs": lambda: umbel.common(*inputs, only=4),
+        "which: expected numbers or names": lambda: umbel.common(*inputs, which="files"),
+        "sort cannot be used with by_count": lambda: umbel.dedup(*inputs, sort=True, by_count=True),
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            refused()
