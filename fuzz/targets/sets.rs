@@ -257,7 +257,7 @@ impl Job {
             Form::Csv { delimiter, .. } => {
                 Records::Csv { delimiter: delimiter.byte(), header, key, raw: false }
             }
-            Form::Json { .. } => Records::JsonLines { key },
+            Form::Json { .. } => Records::JsonLines { key, raw: false },
         };
         let mut options = umbel_fuzz::options(FOLDER.path());
         (options.resources.threads, options.form) = (threads, records.into());

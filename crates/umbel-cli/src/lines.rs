@@ -207,8 +207,10 @@ fn records(work: &Work, files: &[PathBuf], columns: bool, key: Vec<String>) -> R
             _ => bail!(DELIMITER_ALONE),
         }
     }
-    if args.raw && !is_csv {
-        bail!("--raw requires --csv: other records are compared as they are written; omit it");
+    if args.raw && !is_csv && form != Some("--jsonl") {
+        bail!(
+            "--raw requires --csv or --jsonl: other records are compared as they are written; omit it"
+        );
     }
     if args.quotes == Quotes::None && !is_csv {
         bail!("--quotes requires --csv: quotes mean nothing in other columns; omit it");
@@ -232,7 +234,7 @@ fn records(work: &Work, files: &[PathBuf], columns: bool, key: Vec<String>) -> R
         }
         Some("--csv") => Records::Csv { delimiter, header, key, raw: args.raw },
         Some("--tsv") => Records::Tsv { delimiter: b'\t', header, key },
-        Some("--jsonl") => Records::JsonLines { key },
+        Some("--jsonl") => Records::JsonLines { key, raw: args.raw },
         Some(_) => Records::Fields { end, key },
         None => Records::Lines(end),
     })

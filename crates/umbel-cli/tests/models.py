@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unicodedata
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -343,6 +344,50 @@ def forms(dice, folder):
             assert found == texts[among], (verb, options, found, texts)
 
 
+def json_values(dice, folder):
+    """JSON written in many ways, against Python's reader of it."""
+    numbers = ["0", "-0", "0.0", "1", "1.0", "1e0", "10e-1", "0.5", "5E-1", "-2.50", "-25e-1", "100", "1e2", "1e400", "10e399", "18446744073709551616",
+               "18446744073709551616.0", "1844674407370955161.6e1", "12345678901234567890123", "12345678901234567890123e0", "1e-30", "0.1e-29"]
+    texts = ['""', '"1"', '"a"', '"\\u0061"', '"\\/"', '"/"', '"\\u00e9"', '"é"', '"\\ud83d\\ude00"', '"😀"', '"\\n"']
+    blank = lambda: dice.choice(["", "", " ", "\t"])
+
+    def written(depth):
+        kind = dice.random()
+        if depth == 0 or kind < 0.6:
+            return dice.choice([*numbers, *texts, "true", "null"])
+        parts = [blank() + written(depth - 1) + blank() for _ in range(dice.randrange(3))]
+        if kind < 0.8:
+            return "[" + ",".join(parts) + blank() + "]"
+        return "{" + ",".join(dice.choice(['"a"', '"\\u0061"', '"b"', ' "b" ']) + ":" + part for part in parts) + blank() + "}"
+
+    def value(text):
+        def tagged(found):
+            if isinstance(found, dict):
+                return "object", tuple(sorted((name, tagged(of)) for name, of in found.items()))
+            if isinstance(found, list):
+                return "array", tuple(map(tagged, found))
+            return (("number", Fraction(found)) if isinstance(found, Decimal) else (type(found).__name__, found))
+        return tagged(json.loads(text, parse_float=Decimal, parse_int=Decimal))
+
+    rows = [[f'{blank()}{{"k":{written(2)},"v":{dice.randrange(2)}}}{blank()}' for _ in range(dice.randrange(9))] for _ in "ab"]
+    for name, texts_of in zip("ab", rows):
+        (folder / name).write_text("".join(f"{text}\n" for text in texts_of))
+    first, keyed = {}, {}
+    for text in rows[0] + rows[1]:
+        first.setdefault(value(text), text)
+        key = value(text)[1][0][1]
+        # The text of a string is the key, and so are the digits of a number.
+        keyed.setdefault(("text", str(int(key[1]))) if key[0] == "number" and key[1].denominator == 1 and abs(key[1]) < 10**20
+                         else ("text", key[1]) if key[0] == "str" else key, text)
+    assert umbel(dice, folder, "dedup", "--jsonl", "a", "b").splitlines() == list(first.values()), rows
+    found = umbel(dice, folder, "dedup", "--jsonl", "--key", "k", "--missing", "keep", "a", "b").splitlines()
+    nulls = [text for text in rows[0] + rows[1] if value(text)[1][0][1] == ("NoneType", None)]
+    assert [text for text in found if text not in nulls] == [text for text in keyed.values() if text not in nulls], rows
+    others = {value(text) for text in rows[1]}
+    kept = dict.fromkeys(value(text) for text in rows[0])
+    assert umbel(dice, folder, "except", "--jsonl", "a", "b").splitlines() == [first[each] for each in kept if each not in others], rows
+
+
 def values(dice, folder):
     """Whole rows of CSV, quoted at random, against lists of values in Python."""
     delimiters = dice.choice(",;|"), dice.choice(",;|")
@@ -398,7 +443,7 @@ def values(dice, folder):
         + "".join(f"{'~' if row[0] in keys[0] else '+'} {text}" for row, text in come))
 
 
-MODELS = [joins, pairs, holders, differences, normalization, records, forms, values]
+MODELS = [joins, pairs, holders, differences, normalization, records, forms, json_values, values]
 for model in [model for model in MODELS if model.__name__ in sys.argv[3:]] or MODELS:
     for case in range(CASES):
         with tempfile.TemporaryDirectory() as folder:

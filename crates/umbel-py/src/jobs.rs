@@ -542,7 +542,7 @@ pub(crate) fn form(
             Records::Csv { delimiter, header, key, raw: false }
         }
         Some("tsv") => Records::Tsv { delimiter: b'\t', header, key },
-        Some("jsonl") => Records::JsonLines { key },
+        Some("jsonl") => Records::JsonLines { key, raw: false },
         Some("fields") => Records::Fields { end, key },
         Some(other) => return Err(choice("records", "csv, tsv, jsonl or fields", other)),
     };

@@ -131,7 +131,7 @@ pub(crate) struct RecordArgs {
     /// What to do with a record that cannot be parsed
     #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Input")]
     pub(crate) bad: OnBad,
-    /// Compare whole rows of --csv as they are written: "x",1 and x,1 then differ
+    /// Compare whole rows of --csv and values of --jsonl as they are written: "x",1 and x,1 then differ, and 1.0 and 1
     #[arg(long, help_heading = "Comparison (lines are printed unchanged)")]
     pub(crate) raw: bool,
     /// Ignore the case of letters

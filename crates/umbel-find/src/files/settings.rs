@@ -50,7 +50,7 @@ pub(crate) fn from_entries(entries: &[(String, String)]) -> Option<Form> {
         "csv" => Records::Csv { delimiter: delimiter()?, header: yes("header")?, key, raw: false },
         "tsv" => Records::Tsv { delimiter: delimiter()?, header: yes("header")?, key },
         "fields" => Records::Fields { end, key },
-        "jsonl" => Records::JsonLines { key },
+        "jsonl" => Records::JsonLines { key, raw: false },
         _ => return None,
     };
     let known = matches!(records, Records::Lines(_)) || !records.key().is_empty();

@@ -359,7 +359,7 @@ fn values_of_a_field_are_found_in_records_of_every_format() {
     for (text, records) in [
         (&csv, Records::Csv { delimiter: b',', header: true, key: key(), raw: false }),
         (&tsv, Records::Tsv { delimiter: b'\t', header: true, key: key() }),
-        (&json, Records::JsonLines { key: key() }),
+        (&json, Records::JsonLines { key: key(), raw: false }),
     ] {
         let (file, index) = (folder.join("table"), folder.join("table.index"));
         fs::write(&file, text).unwrap();
@@ -732,7 +732,7 @@ fn a_value_is_that_of_every_text_that_is_equal_to_it() {
     fs::write(folder.join("a"), "{\"id\": \"X\"}\n{\"id\": \"y\"}\n").unwrap();
     let lines = options(folder, 1);
     let normalization = umbel_sets::Normalization { ignore_case: true, ..Default::default() };
-    let records = Records::JsonLines { key: vec!["id".to_owned()] };
+    let records = Records::JsonLines { key: vec!["id".to_owned()], raw: false };
     let form = Form { normalization, ..records.into() };
     let of_field = Options { form, ..lines.clone() };
     build(&index, Existing::Keep, &[folder.join("a")], &of_field).unwrap();
@@ -799,7 +799,10 @@ fn a_byte_order_mark_is_none_of_a_value() {
     let lines = options(folder, 2);
     for (records, text) in [
         (Records::Fields { end: b'\n', key: key("1") }, rows(&|i| format!("value{i} other\n"))),
-        (Records::JsonLines { key: key("id") }, rows(&|i| format!("{{\"id\": \"value{i}\"}}\n"))),
+        (
+            Records::JsonLines { key: key("id"), raw: false },
+            rows(&|i| format!("{{\"id\": \"value{i}\"}}\n")),
+        ),
     ] {
         assert!(text.len() > 2 << 16, "more than one part");
         fs::write(&file, &text).unwrap();

@@ -139,7 +139,7 @@ fn rows(form: &Form) -> Result<Vec<Rows>> {
             Records::Csv { key, .. }
             | Records::Tsv { key, .. }
             | Records::Fields { key, .. }
-            | Records::JsonLines { key } => *key = vec![field.clone()],
+            | Records::JsonLines { key, .. } => *key = vec![field.clone()],
             _ => {}
         }
         Ok(Rows::new(&of_one)?)

@@ -308,7 +308,7 @@ fn repeated(members: &Members<'_>) -> Vec<usize> {
 }
 
 /// If an object has a name twice, the last one counts.
-fn last_of_each_name(mut members: Members<'_>) -> Members<'_> {
+pub(super) fn last_of_each_name(mut members: Members<'_>) -> Members<'_> {
     let mut again = repeated(&members).into_iter().peekable();
     let mut number = 0..;
     members.retain(|_| again.next_if_eq(&number.next().expect("no end")).is_none());
@@ -316,7 +316,7 @@ fn last_of_each_name(mut members: Members<'_>) -> Members<'_> {
 }
 
 /// The members of an object.
-fn members(row: &[u8]) -> Result<Members<'_>, Flaw> {
+pub(super) fn members(row: &[u8]) -> Result<Members<'_>, Flaw> {
     let mut members = Vec::new();
     let expected = "an object, whose members can be joined to others";
     json::each_member(row, expected, |name, value| members.push((name, value)))?;

@@ -12,6 +12,8 @@ use serde_json::value::RawValue;
 
 use umbel_numbers::nearest;
 
+use super::beside::{last_of_each_name, members};
+use super::normalize::number;
 use super::{Flaw, Quoting, Value, list};
 
 /// The paths of the fields of a key, read in one walk.
@@ -94,7 +96,13 @@ impl Paths {
 pub(super) const NULL: &str = "null";
 
 /// Finds the value of each path, in their order; checks the whole text. A field that is null is missing.
-pub(super) fn find(text: &[u8], paths: &Paths, values: &mut Vec<Value>) -> Result<(), Flaw> {
+/// If not `raw`, values other than strings count in their canonical form.
+pub(super) fn find(
+    text: &[u8],
+    paths: &Paths,
+    raw: bool,
+    values: &mut Vec<Value>,
+) -> Result<(), Flaw> {
     values.resize(paths.paths.len(), Value::MISSING);
     paths.raw(text, values)?;
     for (field, value) in values.iter_mut().enumerate() {
@@ -110,10 +118,95 @@ pub(super) fn find(text: &[u8], paths: &Paths, values: &mut Vec<Value>) -> Resul
                 *value = Value::plain(start + 1, end - 1);
             }
             [b'"', ..] => value.written = Quoting::Escaped,
-            _ => {}
+            other if raw || is_canonical(other) => {}
+            _ => value.written = Quoting::Json,
         }
     }
     Ok(())
+}
+
+/// The most bytes of memory per byte of a value for its canonical form: `1e19` has 21 with a comma, and a member of five
+/// bytes takes 48 while it is sorted.
+pub(super) const GROWTH: u64 = 5 + 10;
+
+/// Digits up to which a number has no exponent in its canonical form: those of 64 bits.
+const DIGITS: usize = 20;
+
+/// Whether a value is a literal, or a whole number that is clearly in its canonical form.
+fn is_canonical(value: &[u8]) -> bool {
+    let digits = value.strip_prefix(b"-").unwrap_or(value);
+    let short = digits.len() <= DIGITS || digits.last() != Some(&b'0');
+    matches!(value, b"true" | b"false" | b"null")
+        || digits.iter().all(u8::is_ascii_digit) && short && value != b"-0"
+}
+
+/// Appends the canonical form of a value, equal for equal values: members by name (of one name the last), no blanks,
+/// strings with the fewest escapes, numbers by their exact value, in decimal notation if that has at most 20 digits.
+/// What is not UTF-8 stays as it is.
+pub(super) fn canonical(value: &[u8], to: &mut Vec<u8>) {
+    let start = to.len();
+    if put_canonical(value, to).is_err() {
+        to.truncate(start);
+        to.extend_from_slice(value);
+    }
+}
+
+fn put_canonical(value: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
+    match value.first() {
+        Some(b'{') => {
+            let mut members = last_of_each_name(members(value)?);
+            members.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+            for (i, (name, value)) in members.iter().enumerate() {
+                to.push(if i == 0 { b'{' } else { b',' });
+                put_string(name, to);
+                to.push(b':');
+                put_canonical(value.get().as_bytes(), to)?;
+            }
+            to.extend_from_slice(if members.is_empty() { b"{}" } else { b"}" });
+        }
+        Some(b'[') => {
+            let elements = parse(value, |json| Vec::<&RawValue>::deserialize(json))?;
+            to.push(b'[');
+            for (i, element) in elements.iter().enumerate() {
+                to.extend_from_slice(if i == 0 { b"" } else { b"," });
+                put_canonical(element.get().as_bytes(), to)?;
+            }
+            to.push(b']');
+        }
+        Some(b'"') => {
+            put_string(&parse(value, |json| json.deserialize_str(Name(|text| text)))?, to)
+        }
+        _ => match number(value) {
+            Some((_, normal)) if !is_canonical(value) => put_number(&normal, to),
+            _ => to.extend_from_slice(value),
+        },
+    }
+    Ok(())
+}
+
+fn put_string(text: &str, to: &mut Vec<u8>) {
+    serde_json::to_writer(to, text).expect("memory takes all");
+}
+
+/// A number, which is its sign, its digits without zeros at either end, and a power of ten.
+fn put_number(normal: &str, to: &mut Vec<u8>) {
+    let (digits, power) = normal.split_once('e').unwrap_or((normal, "0"));
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
+    let length = digits.len() as i64;
+    let plain = match power.parse::<i64>() {
+        Ok(0) => digits.to_owned(),
+        Ok(power @ 1..) if length + power <= DIGITS as i64 => {
+            digits.to_owned() + &"0".repeat(power as usize)
+        }
+        Ok(power @ ..0) if length.max(1 - power) <= DIGITS as i64 => {
+            let digits = format!("{digits:0>width$}", width = (1 - power) as usize);
+            let (whole, part) = digits.split_at(digits.len() - power.unsigned_abs() as usize);
+            format!("{whole}.{part}")
+        }
+        _ => format!("{digits}e{power}"),
+    };
+    to.extend_from_slice(sign.as_bytes());
+    to.extend_from_slice(plain.as_bytes());
 }
 
 /// Reads all of `text` as one value.

@@ -9,11 +9,13 @@
 //! | CSV | a line feed with an even number of `"` before it in the input | the field, without quotes |
 //! | TSV | a line feed | the field |
 //! | fields | the separator | the field, between blanks |
-//! | JSON lines | a line feed | a string's text, unescaped; any other value as it is written; none of null |
+//! | JSON lines | a line feed | a string's text, unescaped; any other value in its [canonical form](json::canonical); none of null |
 //!
 //! The key of a whole row of CSV is its values between delimiters, each in quotes only if it has a delimiter, a quote
 //! or a line feed: two rows are equal if their values are, however they are quoted. Most rows are written like this,
 //! and are their own keys.
+//!
+//! That of a whole record of JSON is its canonical form, too.
 //!
 //! The key of several fields is, for each in the given order, the length of its value as a u32, little-endian, then the
 //! value: no two lists of values give the same bytes. The key of one field is the value alone, so a filter of plain
@@ -124,6 +126,8 @@ pub enum Records {
     JsonLines {
         /// The fields of the key.
         key: Vec<String>,
+        /// Whether values are compared as they are written, and not by value.
+        raw: bool,
     },
 }
 
@@ -147,7 +151,7 @@ impl Records {
             Self::Csv { key, .. }
             | Self::Tsv { key, .. }
             | Self::Fields { key, .. }
-            | Self::JsonLines { key } => key,
+            | Self::JsonLines { key, .. } => key,
         }
     }
 
@@ -432,7 +436,10 @@ impl Format {
             empty: *empty,
             bad: *bad,
             by_row: false,
-            raw: matches!(records, Records::Csv { raw: true, .. }),
+            raw: matches!(
+                records,
+                Records::Csv { raw: true, .. } | Records::JsonLines { raw: true, .. }
+            ),
             joined: None,
             alone,
         })
@@ -459,8 +466,10 @@ impl Format {
             _ => 0,
         };
         let copies = if self.normalization.is_none() { 2 } else { 2 + normalize::GROWTH };
+        let by_value = self.kind == Kind::Json && !self.raw;
+        let copies = if by_value { copies + json::GROWTH } else { copies };
         let whole = !self.normalization.is_none()
-            || (matches!(self.kind, Kind::Csv(_)) && !self.raw)
+            || (matches!(self.kind, Kind::Csv(_) | Kind::Json) && !self.raw)
             || !self.ignored.is_empty();
         1 + (copies * self.fields[0].len().max(usize::from(whole)) as u64).max(members)
     }
@@ -746,6 +755,8 @@ pub(crate) enum Quoting {
     Doubled,
     /// A JSON string with its quotes.
     Escaped,
+    /// Another JSON value, which counts in its canonical form.
+    Json,
 }
 
 /// Keys that are not a part of their row.
@@ -833,7 +844,7 @@ impl Head<'_> {
                 columns::find_among(columns::between(text, delimiter), columns, values);
             }
             Kind::Fields(_) => columns::find_among(columns::between_blanks(text), columns, values),
-            Kind::Json => found = json::find(text, format.paths(self.other), values),
+            Kind::Json => found = json::find(text, format.paths(self.other), format.raw, values),
             Kind::Lines(_) | Kind::Csv(_) => {}
         }
         Ok((end, found.map(|()| true)))
@@ -873,8 +884,10 @@ impl Head<'_> {
                 start = end - text.trim_ascii_start().len();
                 end = text.trim_ascii_end().len();
             }
+            let by_value = format.kind == Kind::Json && !format.raw;
+            let written = if by_value { Quoting::Json } else { Quoting::Plain };
             copied.values.clear();
-            copied.values.push(Value::plain(start, end));
+            copied.values.push(Value { start, end, written });
         }
         let key = copied.key(text, format.normalization)?;
         copied.read(key, format.normalization.read)
@@ -1034,6 +1047,7 @@ impl Value {
                 }
                 to.extend_from_slice(&bytes[from..]);
             }
+            Quoting::Json => json::canonical(bytes, to),
             Quoting::Escaped => {
                 let text: String = serde_json::from_slice(bytes).map_err(Flaw::Json)?;
                 to.extend_from_slice(text.as_bytes());

@@ -169,7 +169,7 @@ fn is_local_part(text: &str) -> bool {
 
 /// A number by RFC 8259, section 6, which replaces all of a text: its significant digits, and its power of ten if that
 /// is not 0, as in `15e-1`.
-fn number(text: &[u8]) -> Option<(usize, String)> {
+pub(super) fn number(text: &[u8]) -> Option<(usize, String)> {
     /// The largest power that is read: an i64 holds it with the digits of a text added.
     const MOST: u64 = 10u64.pow(18) - 1;
     let (sign, rest) = match text {

@@ -321,7 +321,7 @@ proptest! {
             offset += line.len() as u64 + 1;
         }
         for (key, both) in [(vec!["id"], false), (vec!["/in/x.y/1", "id"], true), (vec![], false)] {
-            let records = Records::JsonLines { key: key.iter().map(ToString::to_string).collect() };
+            let records = Records::JsonLines { key: key.iter().map(ToString::to_string).collect(), raw: false };
             for drip in [None, Some(drip)] {
                 let (_, seen) = see(&records, &bytes, budget, drip).unwrap();
                 prop_assert_eq!(seen.len(), expected.len());
@@ -556,7 +556,7 @@ fn a_row_that_changed_is_noticed_though_its_key_did_not() {
 fn other_inputs_name_as_many_fields_or_none() {
     let names = |count: usize| ["a", "b", "c"][..count].iter().map(|&name| name.into()).collect();
     for (fields, others) in [(2, 0), (2, 2), (2, 1), (1, 3), (0, 1)] {
-        let records = Records::JsonLines { key: names(fields) };
+        let records = Records::JsonLines { key: names(fields), raw: false };
         let form = Form { others: names(others), ..records.into() };
         let wanted = if others == 0 || others == fields { None } else { Some((fields, others)) };
         let found = match Format::new(&form) {

@@ -146,7 +146,7 @@ fn files(case: &Case) -> (Records, [String; 2], String) {
                     }
                 }
             }
-            Records::JsonLines { key }
+            Records::JsonLines { key, raw: false }
         }
         _ => {
             let word = |value: &str| format!("{:x}", value.len() * 256 + value.len());
