@@ -52,16 +52,13 @@ const OPTIONS: &[(&str, &[&str])] = &[
 const HABITS: &[(&str, &[&str], &str)] = &[
     (
         "dedup",
-        &["u", "unique"],
-        "each line is printed once without an option; --count shows which occur once",
-    ),
-    (
-        "dedup",
         &["seen", "keys", "kind", "checkpoint", "secret-file", "as"],
         "umbel unseen prints the lines that no earlier run has seen, which a filter keeps",
     ),
     ("join", &["inner"], "without an option, only rows with a partner are printed"),
     ("join", &["right", "right-outer"], "name the files the other way round, with --left"),
+    ("join", &["anti"], "umbel except --all prints the rows of the first file without a partner"),
+    ("join", &["semi"], "umbel common --all prints the rows of the first file with a partner"),
     ("join", &["how"], "--left and --full also print rows without a partner"),
     ("common", &["v", "invert"], "umbel except prints lines that no other file has"),
     ("plan", &["k", "hashes", "hash-functions"], GIVEN_PROBES),

@@ -280,7 +280,9 @@ pub(crate) fn job<'py>(
         _ => {
             let fpp = fpp(own)?;
             let least = if option(own, "repeated")? { 2 } else { 1 };
+            let unique = option(own, "unique")?;
             let distinct = Distinct {
+                at_most: if unique { 1 } else { u64::MAX },
                 at_least: at_least_1(own, "at_least")?.unwrap_or(least),
                 keep: match &option::<String>(own, "keep")?[..] {
                     "first" => Keep::First,

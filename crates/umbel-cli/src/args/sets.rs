@@ -201,6 +201,9 @@ pub(crate) struct DedupArgs {
     /// Print only lines that occur more than once
     #[arg(long)]
     pub(crate) repeated: bool,
+    /// Print only lines that occur once
+    #[arg(short, long)]
+    pub(crate) unique: bool,
     /// Print only lines that occur at least N times
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
     #[arg(long, value_name = "N")]

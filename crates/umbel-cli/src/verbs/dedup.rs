@@ -31,6 +31,7 @@ pub(crate) fn dedup(args: &DedupArgs, name: &'static str) -> Result<Outcome> {
     let at_least = if args.repeated { 2 } else { args.at_least.map_or(1, NonZeroU64::get) };
     let distinct = Distinct {
         at_least,
+        at_most: if args.unique { 1 } else { u64::MAX },
         keep: match args.keep {
             Kept::First => Keep::First,
             Kept::Last => Keep::Last,
@@ -44,10 +45,18 @@ pub(crate) fn dedup(args: &DedupArgs, name: &'static str) -> Result<Outcome> {
     let job = SetOperation::distinct(&inputs, distinct, &options)?
         .with_error(args.fpp.map(|fpp| fpp.0))
         .sorted(args.print.sort);
-    let found = if at_least > 1 { "repeated" } else { "different" };
+    let found = match (args.unique, at_least) {
+        (true, _) => "unique",
+        (false, 2..) => "repeated",
+        _ => "different",
+    };
     let about = Job { verb: name, inputs: &inputs, options: &options };
     let outcome =
         select(&|| job.plan(), &|out| job.run(out), &about, &args.work, &args.output, run, found)?;
     // A search for repeats may find nothing; removing repeats always succeeds, even for an empty list.
-    Ok(if args.repeated || args.at_least.is_some() { outcome } else { Outcome::Done })
+    Ok(if args.repeated || args.unique || args.at_least.is_some() {
+        outcome
+    } else {
+        Outcome::Done
+    })
 }

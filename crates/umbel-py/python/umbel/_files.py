@@ -426,19 +426,19 @@ def join(
 
 @overload
 def dedup(
-    first: Input, *others: Input, out: None = None, repeated: bool = ..., at_least: int | None = ...,
+    first: Input, *others: Input, out: None = None, repeated: bool = ..., unique: bool = ..., at_least: int | None = ...,
     keep: Literal["first", "last"] = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
     sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
 ) -> Lines: ...
 @overload
 def dedup(
-    first: Input, *others: Input, out: Path, repeated: bool = ..., at_least: int | None = ...,
+    first: Input, *others: Input, out: Path, repeated: bool = ..., unique: bool = ..., at_least: int | None = ...,
     keep: Literal["first", "last"] = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
     sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
 ) -> Report: ...
 @overload
 def dedup(
-    first: Input, *others: Input, explain: Literal[True], repeated: bool = ..., at_least: int | None = ...,
+    first: Input, *others: Input, explain: Literal[True], repeated: bool = ..., unique: bool = ..., at_least: int | None = ...,
     keep: Literal["first", "last"] = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
     sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
 ) -> Explanation: ...
@@ -448,6 +448,7 @@ def dedup(
     *others: Input,
     out: Path | None = None,
     repeated: bool = False,
+    unique: bool = False,
     at_least: int | None = None,
     keep: Literal["first", "last"] = "first",
     count: bool = False,
@@ -460,7 +461,7 @@ def dedup(
 ) -> Lines | Report | Explanation:
     """Each different line of all inputs, once, in the order in which they first occur.
 
-    `repeated` keeps only lines that occur more than once, `at_least` those that occur so often; `keep="last"` keeps the last
+    `repeated` keeps only lines that occur more than once, `unique` those that occur once, `at_least` those that occur so often; `keep="last"` keeps the last
     row of each key; `count` puts the number in front; `by_count` and `top` begin with the most frequent. `out`, `sort`,
     `fpp` and `explain` as in `common`.
 
@@ -470,7 +471,7 @@ def dedup(
     """
     return _run(  # type: ignore[no-any-return]
         "dedup", (first, *others), {"out": out}, options, explain,
-        repeated=repeated, at_least=at_least, keep=keep, count=count, by_count=by_count, top=top, sort=sort, fpp=fpp,
+        repeated=repeated, unique=unique, at_least=at_least, keep=keep, count=count, by_count=by_count, top=top, sort=sort, fpp=fpp,
     )
 
 

@@ -10,6 +10,7 @@ pub fn excludes(verb: &str, option: &str) -> &'static [&'static str] {
         ("common", "only") => &["all", "at_least", "fpp"],
         ("except", "all") => &["fpp"],
         ("dedup", "repeated") => &["at_least"],
+        ("dedup", "unique") => &["repeated", "at_least", "count", "by_count", "top", "fpp"],
         ("dedup", "fpp") => &["repeated", "at_least", "keep", "count", "by_count", "top"],
         // Each is an order.
         ("dedup", "sort") => &["by_count", "top", "fpp"],

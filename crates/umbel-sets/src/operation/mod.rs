@@ -59,6 +59,8 @@ pub use set::SetOperation;
 pub struct Distinct {
     /// Only lines that occur at least this often.
     pub at_least: u64,
+    /// Only lines that occur at most this often.
+    pub at_most: u64,
     /// Which of the lines with the same key.
     pub keep: Keep,
     /// Writes the count of its key with each line: as a column in front, or with JSON lines as
@@ -71,7 +73,7 @@ pub struct Distinct {
 /// The first line of each key.
 impl Default for Distinct {
     fn default() -> Self {
-        Self { at_least: 1, keep: Keep::First, counted: false, ranked: None }
+        Self { at_least: 1, at_most: u64::MAX, keep: Keep::First, counted: false, ranked: None }
     }
 }
 

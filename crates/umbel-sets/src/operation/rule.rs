@@ -21,6 +21,8 @@ pub(super) struct Rule {
     pub(super) whose: Whose,
     /// The minimum number of occurrences, or of inputs that have the line.
     pub(super) at_least: u64,
+    /// The maximum number of occurrences.
+    pub(super) at_most: u64,
     /// What is counted, if anything.
     pub(super) counted: Option<Counted>,
     pub(super) others: Others,
@@ -64,6 +66,7 @@ impl Rule {
     pub(super) const DISTINCT: Self = Self {
         whose: Whose::All,
         at_least: 1,
+        at_most: u64::MAX,
         counted: None,
         others: Others::Anti,
         every: false,
@@ -82,13 +85,13 @@ impl Rule {
 
     /// Which of the lines with the same key are selected, and whether they are counted.
     pub(super) fn of_distinct(distinct: Distinct) -> Self {
-        let Distinct { at_least, keep, counted, ranked } = distinct;
-        let counts = at_least > 1 || counted || ranked.is_some();
+        let Distinct { at_least, at_most, keep, counted, ranked } = distinct;
+        let counts = at_least > 1 || at_most < u64::MAX || counted || ranked.is_some();
         let counted = match keep {
             Keep::Last => Some(Counted::Last),
             Keep::First => counts.then_some(Counted::Lines),
         };
-        Self { at_least, counted, ..Self::DISTINCT }
+        Self { at_least, at_most, counted, ..Self::DISTINCT }
     }
 
     /// The number of inputs, from the first on, whose lines may be selected.
@@ -195,7 +198,7 @@ impl Rule {
     ) -> Option<Selected<'t>> {
         let count = counts.as_ref().map_or(1, |counts| counts.get(unit));
         let met = met.map_or(0, |met| met.get(unit));
-        if count < self.at_least || !self.wants(met) {
+        if !(self.at_least..=self.at_most).contains(&count) || !self.wants(met) {
             return None;
         }
         let last = counts.as_ref().and_then(|counts| counts.last_place(unit));

@@ -19,8 +19,13 @@ use crate::testing::{
 };
 use crate::{Error, ErrorBound, Input, Options, Report};
 
-const DISTINCT: Ask =
-    Ask::Distinct(Distinct { at_least: 1, keep: Keep::First, counted: false, ranked: None });
+const DISTINCT: Ask = Ask::Distinct(Distinct {
+    at_least: 1,
+    at_most: u64::MAX,
+    keep: Keep::First,
+    counted: false,
+    ranked: None,
+});
 
 /// An operation on some files.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,8 +45,15 @@ fn distinctions() -> impl proptest::strategy::Strategy<Value = Distinct> {
     let ranked =
         prop_oneof![Just(None), Just(Some(Top::ALL)), (1..40u64).prop_map(|n| Some(Top(n)))];
     let keep = prop_oneof![Just(Keep::First), Just(Keep::Last)];
-    (prop_oneof![3 => Just(1), 2 => Just(2), 1 => 3..9u64], keep, any::<bool>(), ranked)
-        .prop_map(|(at_least, keep, counted, ranked)| Distinct { at_least, keep, counted, ranked })
+    let most = prop_oneof![3 => Just(u64::MAX), 1 => Just(1), 1 => 2..9u64];
+    (prop_oneof![3 => Just(1), 2 => Just(2), 1 => 3..9u64], most, keep, any::<bool>(), ranked)
+        .prop_map(|(at_least, at_most, keep, counted, ranked)| Distinct {
+            at_least,
+            at_most,
+            keep,
+            counted,
+            ranked,
+        })
 }
 
 /// Files, and each operation on them.
@@ -81,7 +93,7 @@ fn model(inputs: &[Vec<u8>], separator: u8, ask: Ask) -> Vec<u8> {
     for (line, Met { places, within }) in met {
         let count = places.len() as u64;
         let wants = match ask {
-            Ask::Distinct(distinct) => count >= distinct.at_least,
+            Ask::Distinct(distinct) => (distinct.at_least..=distinct.at_most).contains(&count),
             Ask::Except { .. } => within == HashSet::from([0]),
             Ask::Common { at_least, .. } => within.len() >= at_least,
         };
@@ -206,9 +218,10 @@ fn every_strategy_is_taken_and_right() {
     let distinct = lines(0..40_000);
     let repeats = [&distinct[..], &lines(20_000..50_000), &distinct].concat();
     let few = lines(0..100).repeat(300);
-    let distinctions = [1, 2].into_iter().flat_map(|at_least| {
+    let bounds = [(1, u64::MAX), (2, u64::MAX), (1, 1)];
+    let distinctions = bounds.into_iter().flat_map(|(at_least, at_most)| {
         [(false, Keep::First), (true, Keep::First), (false, Keep::Last)].map(|(counted, keep)| {
-            Ask::Distinct(Distinct { at_least, keep, counted, ranked: None })
+            Ask::Distinct(Distinct { at_least, at_most, keep, counted, ranked: None })
         })
     });
     let every = Ask::Except { every: true };

@@ -391,8 +391,12 @@ fn a_json_text_is_walked_once_for_all_fields() {
     let find = |fields: &[&str], text: &str| {
         let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
         let mut values = Vec::new();
-        let found =
-            super::json::find(text.as_bytes(), &super::json::Paths::new(&fields), &mut values);
+        let found = super::json::find(
+            text.as_bytes(),
+            &super::json::Paths::new(&fields),
+            true,
+            &mut values,
+        );
         found.ok().map(|()| {
             values.iter().map(|value| text[value.start..value.end].to_owned()).collect::<Vec<_>>()
         })
@@ -423,7 +427,7 @@ fn a_json_text_is_walked_once_for_all_fields() {
 fn a_record_lacks_its_key_whatever_else_it_has() {
     let lacks = |text: &[u8], key: &str| {
         let paths = super::json::Paths::new(&[key.to_owned()]);
-        match super::json::find(text, &paths, &mut Vec::new()) {
+        match super::json::find(text, &paths, true, &mut Vec::new()) {
             Err(super::Flaw::NoField { found, .. }) => found,
             _ => panic!("{}", text.escape_ascii()),
         }
