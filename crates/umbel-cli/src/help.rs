@@ -234,12 +234,14 @@ pub(crate) fn whole(verb: &Verb) -> Command {
 const RARE: &[&str] = &[
     "absent",
     "by_name",
+    "changed",
     "checkpoint",
     "false_answer",
     "force",
     "format",
     "key_type",
     "list",
+    "mark_column",
     "names",
     "newer_than",
     "param",
@@ -260,5 +262,6 @@ const RARE: &[&str] = &[
     "sizes",
     "sort",
     "table",
+    "tolerance",
     "trust",
 ];

@@ -249,7 +249,8 @@ pub(crate) fn job<'py>(
         }
         "diff" => Box::new(|inputs, options, out| {
             let out = out.expect("a diff has no plan");
-            changes::write(&Diff::new(inputs, options)?, changes::Marks::New, out).map(Done::Run)
+            changes::write(&Diff::new(inputs, options)?, changes::Marks::New, &[], out)
+                .map(Done::Run)
         }),
         "join" => {
             let unpaired = match &option::<String>(own, "how")?[..] {

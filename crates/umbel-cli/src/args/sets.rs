@@ -140,6 +140,16 @@ pub(crate) struct JoinVerbArgs {
     pub(crate) work: Work,
 }
 
+/// A column, and how far its numbers may be from each other.
+fn tolerance(text: &str) -> Result<(String, f64), String> {
+    let parts =
+        text.rsplit_once('=').and_then(|(name, most)| Some((name, most.parse::<f64>().ok()?)));
+    match parts {
+        Some((name, most)) if most >= 0.0 && !name.is_empty() => Ok((name.to_owned(), most)),
+        _ => Err("write a column and a number, as in price=0.01".to_owned()),
+    }
+}
+
 /// Print the lines that only one of two files has: - for OLD, + for NEW
 ///
 /// The order of the lines does not matter. Each different line is printed once: first the removed ones (-) in the order
@@ -156,13 +166,16 @@ pub(crate) struct DiffArgs {
     #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Print the lines without marks: the symmetric difference, under the header of OLD
-    #[arg(long, conflicts_with_all = ["added", "removed", "kept", "old", "total"])]
+    #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "old", "total"])]
     pub(crate) symmetric: bool,
     /// Write the lines that only NEW has, and the changed ones, to FILE
     ///
     /// With --added, --removed or --kept, lines have no marks, and nothing is printed.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
     pub(crate) added: Option<PathBuf>,
+    /// Write the changed lines, as NEW has them, to FILE and not to that of --added
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
+    pub(crate) changed: Option<PathBuf>,
     /// Write the lines that only OLD has, and the old rows of changed ones, to FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
     pub(crate) removed: Option<PathBuf>,
@@ -173,8 +186,17 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "FIELD", conflicts_with = "raw")]
     pub(crate) ignore_column: Vec<String>,
     /// Print the old row (<) before each changed one (~)
-    #[arg(long, conflicts_with_all = ["added", "removed", "kept", "total"])]
+    #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total"])]
     pub(crate) old: bool,
+    /// Print the mark as a first column named change, under the header: valid CSV; with --jsonl, {"change":"~","record":…}
+    #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total", "symmetric"])]
+    pub(crate) mark_column: bool,
+    /// Print the changed cells instead of rows: the key, the column, the old and the new value; others are counted
+    #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total", "symmetric", "old", "mark_column"])]
+    pub(crate) cells: bool,
+    /// Take numbers of a column for equal if they are no further from each other than this; repeat for several
+    #[arg(long, value_name = "COLUMN=DISTANCE", value_parser = tolerance, conflicts_with = "total")]
+    pub(crate) tolerance: Vec<(String, f64)>,
     #[command(flatten)]
     pub(crate) output: ResultArgs,
     #[command(flatten)]

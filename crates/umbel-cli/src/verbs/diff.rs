@@ -17,11 +17,12 @@ use crate::target;
 pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     let files = Files {
         added: args.added.as_deref(),
+        changed: args.changed.as_deref(),
         removed: args.removed.as_deref(),
         kept: args.kept.as_deref(),
     };
     files.check()?;
-    for file in [&args.added, &args.removed, &args.kept].into_iter().flatten() {
+    for file in [&args.added, &args.changed, &args.removed, &args.kept].into_iter().flatten() {
         target::check(file, args.work.writes(), args.output.to.replace.force)?;
     }
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
@@ -43,7 +44,14 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
             "--old shows the old row next to the changed one, and rows change by their key; name it with --key"
         );
     }
-    let job = Diff::new(&inputs, &options)?.paired(args.old);
+    let by_cells = args.cells || !args.tolerance.is_empty();
+    let has_cells = !matches!(options.form.records, Records::Lines(_) | Records::Fields { .. });
+    if by_cells && !(keyed && has_cells) {
+        bail!(
+            "cells are those of a row with the same key: name it with --key, of --csv, --tsv or --jsonl"
+        );
+    }
+    let job = Diff::new(&inputs, &options)?.paired(args.old || by_cells);
     let about = Job { verb: "diff", inputs: &inputs, options: &options };
     if args.work.explain {
         print(explain::operation(&job.plan()?, &about, args.work.voice.json))?;
@@ -56,14 +64,24 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
         print(format!("{removed}\t{added}\t{kept}{changed}\n"))?;
         report
     } else if !files.is_empty() {
-        files.write(&job)?
+        files.write(&job, &args.tolerance)?
     } else {
         let marks = match (args.symmetric, args.old) {
             (true, _) => Marks::None,
+            (_, old) if args.mark_column => {
+                if old {
+                    Marks::ColumnWithOld
+                } else {
+                    Marks::Column
+                }
+            }
             (_, true) => Marks::WithOld,
             _ => Marks::New,
         };
-        write_lines(args.output.to.file(), |out| Ok(changes::write(&job, marks, out)?))?
+        write_lines(args.output.to.file(), |out| match args.cells {
+            true => Ok(changes::write_cells(&job, &args.tolerance, out)?),
+            false => Ok(changes::write(&job, marks, &args.tolerance, out)?),
+        })?
     };
     let changes = report.changes.unwrap_or_default();
     let told = run.tells() && changes.different() > 0;

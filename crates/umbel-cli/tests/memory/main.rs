@@ -375,7 +375,7 @@ fn lines_of_many_small_parts() {
         folder.write(name, [start, &part.repeat(bytes / part.len()), end].concat());
     }
     for threads in [1, 2] {
-        let job = format!("dedup members --jsonl --key k --missing skip -j {threads}");
+        let job = format!("dedup members --jsonl --raw --key k --missing skip -j {threads}");
         let (_, report) = work(&folder, &job);
         assert_eq!((&report["found"], &report["missing"]), (&1.into(), &1.into()), "{report}");
         let (_, report) = work(&folder, &format!("dedup labels --normalize url -j {threads}"));

@@ -283,7 +283,7 @@ pub(super) fn width(kind: Kind, row: &[u8]) -> Result<Option<usize>, Flaw> {
 }
 
 /// The names and values of an object.
-type Members<'t> = Vec<(Cow<'t, str>, &'t RawValue)>;
+pub(crate) type Members<'t> = Vec<(Cow<'t, str>, &'t RawValue)>;
 
 fn write_members(members: &Members<'_>, to: &mut Vec<u8>) {
     for (i, (name, value)) in members.iter().enumerate() {
@@ -316,7 +316,7 @@ pub(super) fn last_of_each_name(mut members: Members<'_>) -> Members<'_> {
 }
 
 /// The members of an object.
-pub(super) fn members(row: &[u8]) -> Result<Members<'_>, Flaw> {
+pub(crate) fn members(row: &[u8]) -> Result<Members<'_>, Flaw> {
     let mut members = Vec::new();
     let expected = "an object, whose members can be joined to others";
     json::each_member(row, expected, |name, value| members.push((name, value)))?;

@@ -36,6 +36,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr2_iter, memrchr};
 
+pub(crate) use beside::members;
 pub(crate) use beside::{Beside, Start};
 pub use normalize::{Normalization, ReadKey};
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
@@ -546,6 +547,19 @@ impl Format {
         }
     }
 
+    /// The values of the key of a JSON record, as written; none if it lacks one.
+    pub(crate) fn json_key(&self, row: &[u8]) -> Vec<Vec<u8>> {
+        let mut values = Vec::new();
+        let found = json::find(self.kind.text(row), &self.paths[0], true, &mut values);
+        let written = |&Value { start, end, written }: &Value| {
+            // A string without escapes was found without its quotes.
+            let quotes =
+                usize::from(written == Quoting::Plain && start > 0 && row[start - 1] == b'"');
+            row[start - quotes..end + quotes].to_vec()
+        };
+        if found.is_ok() { values.iter().map(written).collect() } else { Vec::new() }
+    }
+
     /// Passes on each name in a header.
     pub(crate) fn each_name(&self, row: &[u8], mut each: impl FnMut(&[u8])) -> Result<(), Flaw> {
         let mut name = Vec::new();
@@ -894,6 +908,13 @@ impl Head<'_> {
     }
 }
 
+/// The canonical form of a JSON value.
+pub(crate) fn canonical(value: &[u8]) -> Vec<u8> {
+    let mut form = Vec::new();
+    json::canonical(value, &mut form);
+    form
+}
+
 /// A row without the carriage return that belongs to its end.
 pub(crate) fn text(row: &[u8]) -> &[u8] {
     split_end(row).0
@@ -1035,7 +1056,7 @@ impl Value {
     }
 
     /// Appends the value itself.
-    fn copy(self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
+    pub(crate) fn copy(self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
         let bytes = &row[self.start..self.end];
         match self.written {
             Quoting::Plain => to.extend_from_slice(bytes),

@@ -8,13 +8,19 @@ use umbel_io::PageWriter;
 use umbel_io::atomic::{self, Existing};
 use umbel_io::compression::check_result_name;
 
+use super::cells::run_within;
+use crate::records::text;
 use crate::{Change, Diff, Error, Report};
+
+pub use super::cells::{Tolerances, write_cells};
 
 /// Files for some of the differences; nothing is written where none is named.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Files<'a> {
-    /// Rows only in the new input, and changed rows as they are in it.
+    /// Rows only in the new input, and changed rows as they are in it, unless these have a file of their own.
     pub added: Option<&'a Path>,
+    /// Changed rows as they are in the new input.
+    pub changed: Option<&'a Path>,
     /// Rows only in the old input, and the old versions of changed rows.
     pub removed: Option<&'a Path>,
     /// Rows in both.
@@ -28,7 +34,7 @@ impl Files<'_> {
     }
 
     fn named(&self) -> impl Iterator<Item = &Path> {
-        [self.added, self.removed, self.kept].into_iter().flatten()
+        [self.added, self.changed, self.removed, self.kept].into_iter().flatten()
     }
 
     /// Refuses files that cannot be created, and one that is named twice: before the work, not after it.
@@ -49,30 +55,40 @@ impl Files<'_> {
     }
 
     /// Runs the job and writes the files, each of which appears whole or not at all.
-    pub fn write(&self, job: &Diff<'_>) -> Result<Report> {
+    pub fn write(&self, job: &Diff<'_>, tolerances: &Tolerances) -> Result<Report> {
         let end = [job.rows.options.form.records.end()];
         into(self.added, |added| {
-            into(self.removed, |removed| {
-                into(self.kept, |kept| {
-                    let mut bytes = 0;
-                    let mut write = |out: Option<&mut Out<'_>>, row: &[u8]| {
-                        let Some(out) = out else { return Ok(()) };
-                        bytes += row.len() as u64 + 1;
-                        out.write_all(row).and_then(|()| out.write_all(&end))
-                    };
-                    let (mut added, mut removed, mut kept) = (added, removed, kept);
-                    if let Some(header) = &job.rows.header()? {
-                        write(added.as_deref_mut(), header)?;
-                        write(removed.as_deref_mut(), header)?;
-                        write(kept.as_deref_mut(), header)?;
-                    }
-                    let mut report = job.run(&mut |change, row| match change {
-                        Change::Added | Change::Changed => write(added.as_deref_mut(), row),
-                        Change::Removed | Change::Replaced => write(removed.as_deref_mut(), row),
-                        Change::Kept => write(kept.as_deref_mut(), row),
-                    })?;
-                    report.bytes_written = bytes;
-                    Ok(report)
+            into(self.changed, |changed| {
+                into(self.removed, |removed| {
+                    into(self.kept, |kept| {
+                        let mut bytes = 0;
+                        let mut write = |out: Option<&mut Out<'_>>, row: &[u8]| {
+                            let Some(out) = out else { return Ok(()) };
+                            bytes += row.len() as u64 + 1;
+                            out.write_all(row).and_then(|()| out.write_all(&end))
+                        };
+                        let (mut added, mut changed) = (added, changed);
+                        let (mut removed, mut kept) = (removed, kept);
+                        if let Some(header) = &job.rows.header()? {
+                            write(added.as_deref_mut(), header)?;
+                            write(changed.as_deref_mut(), header)?;
+                            write(removed.as_deref_mut(), header)?;
+                            write(kept.as_deref_mut(), header)?;
+                        }
+                        let mut report =
+                            run_within(job, tolerances, &mut |change, row| match change {
+                                Change::Changed if changed.is_some() => {
+                                    write(changed.as_deref_mut(), row)
+                                }
+                                Change::Added | Change::Changed => write(added.as_deref_mut(), row),
+                                Change::Removed | Change::Replaced => {
+                                    write(removed.as_deref_mut(), row)
+                                }
+                                Change::Kept => write(kept.as_deref_mut(), row),
+                            })?;
+                        report.bytes_written = bytes;
+                        Ok(report)
+                    })
                 })
             })
         })
@@ -98,26 +114,59 @@ pub enum Marks {
     New,
     /// As above, and with `< ` in front of the old version of changed rows, each before its new one.
     WithOld,
+    /// The same as a column named `change` in front, under the header; with JSON lines, as
+    /// `{"change":"~","record":…}`.
+    Column,
+    /// As above, with the old version of changed rows.
+    ColumnWithOld,
 }
 
 /// Runs the job and writes the rows that only one input has.
-pub fn write(job: &Diff<'_>, marks: Marks, out: &mut (dyn Write + Send)) -> Result<Report, Error> {
+pub fn write(
+    job: &Diff<'_>,
+    marks: Marks,
+    tolerances: &Tolerances,
+    out: &mut (dyn Write + Send),
+) -> Result<Report, Error> {
+    let records = &job.rows.options.form.records;
     let mut out = PageWriter::new(1 << 18, out);
-    let (mut bytes, end) = (0, [job.rows.options.form.records.end()]);
-    let mut put = |mark: &[u8], row: &[u8]| {
-        bytes += mark.len() as u64 + row.len() as u64 + 1;
-        [mark, row, &end].iter().try_for_each(|part| out.write_all(part))
+    let (mut bytes, end, column) = (0, [records.end()], records.column());
+    let mut put = |mark: &str, row: &[u8]| {
+        let mut write = |parts: &[&[u8]]| {
+            bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+            parts.iter().try_for_each(|part| out.write_all(part))
+        };
+        match (marks, column) {
+            _ if mark.is_empty() => write(&[row, &end]),
+            (Marks::Column | Marks::ColumnWithOld, Some(column)) => {
+                write(&[mark.as_bytes(), &[column], row, &end])
+            }
+            (Marks::Column | Marks::ColumnWithOld, None) => write(&[
+                b"{\"change\":\"",
+                mark.as_bytes(),
+                b"\",\"record\":",
+                text(row),
+                b"}",
+                &end,
+            ]),
+            _ => write(&[mark.as_bytes(), b" ", row, &end]),
+        }
     };
-    if let (Marks::None, Some(header)) = (marks, job.rows.header()?) {
-        put(b"", &header).map_err(Error::Output)?;
+    match (marks, job.rows.header()?) {
+        (Marks::None, Some(header)) => put("", &header),
+        (Marks::Column | Marks::ColumnWithOld, Some(header)) => put("change", &header),
+        _ => Ok(()),
     }
-    let mut report = job.run(&mut |change, row| match (change, marks) {
-        (Change::Kept, _) | (Change::Replaced, Marks::New) => Ok(()),
-        (_, Marks::None) => put(b"", row),
-        (Change::Removed, _) => put(b"- ", row),
-        (Change::Added, _) => put(b"+ ", row),
-        (Change::Changed, _) => put(b"~ ", row),
-        (Change::Replaced, Marks::WithOld) => put(b"< ", row),
+    .map_err(Error::Output)?;
+    let with_old = matches!(marks, Marks::WithOld | Marks::ColumnWithOld | Marks::None);
+    let mut report = run_within(job, tolerances, &mut |change, row| match change {
+        Change::Kept => Ok(()),
+        Change::Replaced if !with_old => Ok(()),
+        _ if marks == Marks::None => put("", row),
+        Change::Removed => put("-", row),
+        Change::Added => put("+", row),
+        Change::Changed => put("~", row),
+        Change::Replaced => put("<", row),
     })?;
     out.flush().map_err(Error::Output)?;
     report.bytes_written = bytes;

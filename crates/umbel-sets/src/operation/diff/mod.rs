@@ -3,6 +3,7 @@
 //! Whole rows are compared first. If they have keys, a row that only one file has may be another version of one in the
 //! other: that is decided among these rows alone, which are few if the files are similar.
 
+mod cells;
 pub mod changes;
 
 use std::io;
