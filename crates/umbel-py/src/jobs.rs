@@ -247,11 +247,26 @@ pub(crate) fn job<'py>(
                 done!(job.with_error(fpp).every(all).sorted(sort), out)
             })
         }
-        "diff" => Box::new(|inputs, options, out| {
-            let out = out.expect("a diff has no plan");
-            changes::write(&Diff::new(inputs, options)?, changes::Marks::New, &[], out)
-                .map(Done::Run)
-        }),
+        "diff" => {
+            let (cells, column): (bool, bool) =
+                (option(own, "cells")?, option(own, "mark_column")?);
+            let tolerance: Vec<(String, f64)> = option(own, "tolerance")?;
+            if (cells || !tolerance.is_empty()) && options.form.records.key().is_empty() {
+                return Err(PyValueError::new_err(
+                    "cells are those of a row with the same key; name it with key",
+                ));
+            }
+            let marks = if column { changes::Marks::Column } else { changes::Marks::New };
+            Box::new(move |inputs, options, out| {
+                let out = out.expect("a diff has no plan");
+                let job = Diff::new(inputs, options)?.paired(cells || !tolerance.is_empty());
+                let report = match cells {
+                    true => changes::write_cells(&job, &tolerance, out),
+                    false => changes::write(&job, marks, &tolerance, out),
+                };
+                report.map(Done::Run)
+            })
+        }
         "join" => {
             let unpaired = match &option::<String>(own, "how")?[..] {
                 "inner" => Unpaired::None,
@@ -344,7 +359,7 @@ pub(crate) fn job<'py>(
     let start = Instant::now();
     let outcome = wait(py, told, progress, feeds, move || {
         let (added, removed, kept) = (added.as_deref(), removed.as_deref(), kept.as_deref());
-        let files = Files { added, removed, kept };
+        let files = Files { added, removed, kept, ..Files::default() };
         work(sources, &delimiters, rows, files, &*job, &options, out, explain)
     })?;
     let seconds = start.elapsed().as_secs_f64();
@@ -456,7 +471,7 @@ fn work(
     let inputs = umbel_sets::align(inputs, None, rows == Rows::OfAll, options)?;
     let inputs = inputs::name_others(inputs, &options.form);
     if !files.is_empty() {
-        return Ok((Done::Run(files.write(&Diff::new(&inputs, options)?)?), None));
+        return Ok((Done::Run(files.write(&Diff::new(&inputs, options)?, &[])?), None));
     }
     match out {
         _ if explain => Ok((job(&inputs, options, None)?, None)),

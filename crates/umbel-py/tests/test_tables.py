@@ -153,3 +153,28 @@ def test_order_holders_and_plans():
     }.items():
         with pytest.raises(ValueError, match=words):
             refused()
+
+
+def test_what_changed_is_told_by_cells():
+    old, new = ["id,price", "1,1.00", "2,2", "3,x"], ["id,price", "1,1.001", "2,3", "4,y"]
+    diff = lambda **options: list(umbel.diff(old, new, records="csv", key="id", **options))
+    assert diff(cells=True) == ["id,column,old,new", "1,price,1.00,1.001", "2,price,2,3"]
+    assert diff(cells=True, tolerance={"price": 0.01}) == ["id,column,old,new", "2,price,2,3"]
+    assert diff(mark_column=True) == ["change,id,price", "-,3,x", "~,1,1.001", "~,2,3", "+,4,y"]
+    assert diff(tolerance={"price": 1}) == ["- 3,x", "+ 4,y"]
+    with pytest.raises(ValueError, match="name it with key"):
+        umbel.diff(old, new, records="csv", cells=True)
+    with pytest.raises(ValueError, match="cost"):
+        umbel.diff(old, new, records="csv", key="id", tolerance={"cost": 1})
+
+
+def test_lines_that_occur_once_and_empty_keys():
+    assert list(umbel.dedup(["a", "b", "a"], unique=True)) == ["b"]
+    rows = ["k,v", ",1", "x,2"]
+    assert list(umbel.join(rows, ["k,w", ",3", "x,4"], records="csv", key="k")) == ["k,v,w", "x,2,4"]
+    paired = umbel.join(rows, ["k,w", ",3", "x,4"], records="csv", key="k", empty="value")
+    assert list(paired) == ["k,v,w", ",1,3", "x,2,4"] and paired.report.empty == 0
+    skipped = umbel.dedup(rows, records="csv", key="k", empty="skip")
+    assert list(skipped) == ["k,v", "x,2"] and skipped.report.empty == 1
+    with pytest.raises(ValueError, match="value, skip or keep"):
+        umbel.dedup(rows, records="csv", key="k", empty="no")

@@ -478,13 +478,15 @@ def dedup(
 @overload
 def diff(
     old: Input, new: Input, *, out: None = None, added: None = None, removed: None = None,
-    kept: None = None, ignore_columns: str | Sequence[str] = ..., **options: Unpack[Options],
+    kept: None = None, ignore_columns: str | Sequence[str] = ..., cells: bool = ..., mark_column: bool = ...,
+    tolerance: Mapping[str, float] = ..., **options: Unpack[Options],
 ) -> Lines: ...
 @overload
 def diff(
     old: Input, new: Input, *, out: Path | None = None, added: Path | None = None,
     removed: Path | None = None, kept: Path | None = None,
-    ignore_columns: str | Sequence[str] = ..., **options: Unpack[Options],
+    ignore_columns: str | Sequence[str] = ..., cells: bool = ..., mark_column: bool = ...,
+    tolerance: Mapping[str, float] = ..., **options: Unpack[Options],
 ) -> Lines | Report: ...
 @_documented
 def diff(
@@ -496,6 +498,9 @@ def diff(
     removed: Path | None = None,
     kept: Path | None = None,
     ignore_columns: str | Sequence[str] = (),
+    cells: bool = False,
+    mark_column: bool = False,
+    tolerance: Mapping[str, float] | None = None,
     **options: Unpack[Options],
 ) -> Lines | Report:
     """The lines that only one of two inputs has: `-` in front of those removed, `+` of those added.
@@ -503,7 +508,9 @@ def diff(
     With `records` and `key`, `~` is in front of rows whose key is in both and whose other fields changed. `added`, `removed`
     and `kept` write rows without marks to a file each instead, and a report is returned; changed rows count as added.
     Rows of CSV or TSV that differ in `ignore_columns` alone are the same. `report.changes` has the numbers, and `report.uneven` that
-    of rows which both inputs have, but one more often.
+    of rows which both inputs have, but one more often. `cells` gives the changed cells instead of rows (the key, the column, the old
+    and the new value), `mark_column` the mark as a first column named ``change``. Numbers of a column in `tolerance` are equal if they
+    are no further apart: ``{"price": 0.01}``.
 
     >>> import umbel
     >>> list(umbel.diff(["a", "b"], ["b", "c"]))
@@ -512,5 +519,8 @@ def diff(
     separate = {"added": added, "removed": removed, "kept": kept}
     if out is not None and any(separate.values()):
         raise ValueError("out is for all changes; omit it with added, removed and kept")
+    if any(separate.values()) and (cells or mark_column or tolerance):
+        raise ValueError("cells, mark_column and tolerance are for all changes; omit them with added, removed and kept")
     ignored = [ignore_columns] if isinstance(ignore_columns, str) else list(ignore_columns)
-    return _run("diff", (old, new), {"out": out, **separate}, options, ignored=ignored)  # type: ignore[no-any-return]
+    return _run("diff", (old, new), {"out": out, **separate}, options, ignored=ignored,  # type: ignore[no-any-return]
+                cells=cells, mark_column=mark_column, tolerance=list((tolerance or {}).items()))

@@ -174,7 +174,7 @@ fn put_canonical(value: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
             to.push(b']');
         }
         Some(b'"') => {
-            put_string(&parse(value, |json| json.deserialize_str(Name(|text| text)))?, to)
+            put_string(&parse(value, |json| json.deserialize_str(Name(|text| text)))?, to);
         }
         _ => match number(value) {
             Some((_, normal)) if !is_canonical(value) => put_number(&normal, to),
