@@ -47,12 +47,8 @@ fn main() {
             if RUN.iter().any(|run| page == Path::new(run)) {
                 let shown = blocks.get(index + 1).filter(|next| next.language == "text");
                 let shown = shown.map(|block| &block.text);
-                writeln!(
-                    run,
-                    "({page:?}, {}, {function} as fn() -> Outcome, {shown:?}),",
-                    block.line
-                )
-                .unwrap();
+                let block = format!("{}, {function} as fn() -> Outcome", block.line);
+                writeln!(run, "({page:?}, {block}, {shown:?}),").unwrap();
             }
         }
     }

@@ -94,8 +94,6 @@ fn build(folder: &str) -> Result<PathBuf> {
 
 /// Builds and runs the program of a folder.
 fn program(folder: &str, options: &[OsString]) -> Result<()> {
-    run(cargo(&["run", "--release", "--quiet", "--locked", "--manifest-path"])
-        .arg(root().join(folder).join("Cargo.toml"))
-        .arg("--")
-        .args(options))
+    let mut program = cargo(&["run", "--release", "--quiet", "--locked", "--manifest-path"]);
+    run(program.arg(root().join(folder).join("Cargo.toml")).arg("--").args(options))
 }

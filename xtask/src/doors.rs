@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use xtask::python::Python;
+use xtask::python::{PIP_INSTALL, Python};
 use xtask::run::{self, EXTENSION, cargo, programs, target};
 use xtask::servers::{self, SERVERS};
 
@@ -121,11 +121,8 @@ impl Door {
             java()?;
         }
         if self == Self::Redis {
-            run::run(run::apart("build", "examples/cache").args([
-                "--workspace",
-                "--bins",
-                "--examples",
-            ]))?;
+            let mut build = run::apart("build", "examples/cache");
+            run::run(build.args(["--workspace", "--bins", "--examples"]))?;
         }
         install(tests.python, interpreter, "dev")?;
         let python = || -> Result<Command> {
@@ -198,15 +195,8 @@ fn formats() -> Result<()> {
 fn other(mut python: Command, packages: &str) -> Result<PathBuf> {
     let folder = target().join("other").join(packages.replace(' ', "-"));
     if !folder.exists() {
-        python.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-deps",
-        ]);
-        run::run(python.arg("--target").arg(&folder).args(packages.split(' ')))?;
+        python.args(PIP_INSTALL).args(["--no-deps", "--target"]);
+        run::run(python.arg(&folder).args(packages.split(' ')))?;
     }
     Ok(folder)
 }

@@ -19,15 +19,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     run::run(&mut cargo(&["build", "--quiet", "--locked", "--release", "--features", "parquet"]))?;
     doors::install(&PYTHON, None, "release")?;
-    let manifest = root().join("faults/Cargo.toml");
     let mut tool = cargo(&["run", "--quiet", "--locked", "--release", "--manifest-path"]);
-    tool.arg(manifest).env("CARGO_TARGET_DIR", target().join("faults"));
-    run::run(
-        tool.arg("--")
-            .arg("--umbel")
-            .arg(target().join("release/umbel"))
-            .arg("--python")
-            .arg(PYTHON.command()?.get_program())
-            .args(&arguments.arguments),
-    )
+    tool.arg(root().join("faults/Cargo.toml")).env("CARGO_TARGET_DIR", target().join("faults"));
+    tool.args(["--", "--umbel"]).arg(target().join("release/umbel"));
+    tool.arg("--python").arg(PYTHON.command()?.get_program());
+    run::run(tool.args(&arguments.arguments))
 }

@@ -70,13 +70,7 @@ enum Chore {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse().chore) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("cargo x: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    xtask::run::exit(run(&Arguments::parse().chore))
 }
 
 fn run(chore: &Chore) -> Result<()> {

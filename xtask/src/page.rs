@@ -216,11 +216,9 @@ fn tests(node: &mut Command, folder: &Path, without: &[&str]) -> Result<()> {
     node.args(["--test", "--test-concurrency=2", "--test-reporter=dot"]);
     node.env("UMBEL", target().join("debug/umbel"));
     // Node before version 21 expands no patterns.
-    let files = fs::read_dir(folder.join("tests"))?.collect::<Result<Vec<_>, _>>()?;
-    let mut files: Vec<_> = files.iter().map(fs::DirEntry::path).collect();
+    let mut files = run::entries(&folder.join("tests"))?;
     let named =
         |name: &str| name.strip_suffix(".test.mjs").is_some_and(|name| !without.contains(&name));
     files.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(named));
-    files.sort();
     run::run(node.args(files))
 }

@@ -63,10 +63,7 @@ pub(crate) fn licences(parts: &[Part]) -> Result<String> {
     for part in parts.iter().filter(|part| !part.own) {
         let Part { name, version, licence, .. } = part;
         let mut none = true;
-        let mut entries: Vec<_> =
-            fs::read_dir(&part.folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-        entries.sort_unstable();
-        for path in entries {
+        for path in run::entries(&part.folder)? {
             let file = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
             let is_licence = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
             if is_licence.iter().any(|start| file.starts_with(start)) && path.is_file() {

@@ -208,9 +208,8 @@ impl Target {
             }
             Work::Tests { linker, runner, is_emulated } => {
                 tests.args(PACKAGES).args(["--test", "*", "--"]);
-                tests
-                    .env(variable(self.triple, "LINKER"), linker)
-                    .env(variable(self.triple, "RUNNER"), runner);
+                tests.env(variable(self.triple, "LINKER"), linker);
+                tests.env(variable(self.triple, "RUNNER"), runner);
                 if is_emulated {
                     tests.args(SLOW.iter().flat_map(|name| ["--skip", name]));
                     tests.env("PROPTEST_CASES", CASES);

@@ -18,6 +18,10 @@ pub struct Python {
 /// What `testdata/reader.py` needs.
 pub const READER: Python = Python { name: "python", packages: &[("xxhash", "4.1.0")] };
 
+/// The arguments that install packages, before their names.
+pub const PIP_INSTALL: [&str; 5] =
+    ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+
 impl Python {
     /// Returns a command that starts it; creates it if necessary.
     pub fn command(&self) -> Result<Command> {
@@ -61,8 +65,7 @@ impl Python {
         )?;
         let packages: Vec<_> =
             self.packages.iter().map(|(name, version)| format!("{name}=={version}")).collect();
-        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        run(command().args(install).args(&packages)).with_context(|| {
+        run(command().args(PIP_INSTALL).args(&packages)).with_context(|| {
             format!("pip cannot install {}; is the package index in reach?", packages.join(" "))
         })?;
         ensure!(

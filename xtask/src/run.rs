@@ -1,9 +1,10 @@
 //! Runs programs at the root of the repository, and knows where that is.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
@@ -15,6 +16,31 @@ pub fn root() -> &'static Path {
 /// The target folder, for everything that can be rebuilt.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), |path| root().join(path))
+}
+
+/// Makes a folder, or empties it.
+pub fn empty(folder: &Path) -> Result<()> {
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())
+}
+
+/// The paths of all that is in a folder, in order.
+pub fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.sort_unstable();
+    Ok(paths)
+}
+
+/// The exit code of a command of `cargo x`; prints its error.
+pub fn exit(result: Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo x: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// The cargo that runs this.
@@ -126,9 +152,6 @@ pub fn tool(
 /// The command as typed in a shell.
 pub fn words(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
-    let words: Vec<_> = std::iter::once(program)
-        .chain(command.get_args())
-        .map(|word| word.to_string_lossy())
-        .collect();
-    words.join(" ")
+    let words = std::iter::once(program).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

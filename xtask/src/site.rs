@@ -49,10 +49,8 @@ const FIRST: &str = "<!doctype html><meta charset=utf-8><title>Rust API</title>\
 pub(crate) fn run() -> Result<()> {
     let site = target().join("site");
     let (sources, html) = (site.join("source"), site.join("html"));
-    for folder in [&sources, &html] {
-        let _ = fs::remove_dir_all(folder);
-        fs::create_dir_all(folder)?;
-    }
+    run::empty(&sources)?;
+    run::empty(&html)?;
     copy_pages(&sources)?;
     doors::install(&SITE, None, "dev")?;
     let mut sphinx = SITE.command()?;

@@ -48,8 +48,7 @@ fn unpacked() -> Result<PathBuf> {
         apt(&download, &own, "download", &PACKAGES)?;
     }
     let partial = target().join("squid-partial");
-    let entries = fs::read_dir(&download)?.map(|entry| Ok(entry?.path()));
-    for package in entries.collect::<Result<Vec<_>>>()? {
+    for package in run::entries(&download)? {
         if package.extension().is_some_and(|it| it == "deb") {
             run::run(Command::new("dpkg-deb").arg("-x").arg(package).arg(&partial))?;
         }

@@ -39,8 +39,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// Threads in every order, by a model checker in a build of its own.
 fn interleavings() -> Result<()> {
-    let mut tests =
-        cargo(&["test", "--quiet", "--locked", "--package", "umbel", "--lib", "shared"]);
+    let test = ["test", "--quiet", "--locked", "--package", "umbel", "--lib", "shared"];
+    let mut tests = cargo(&test);
     tests.env("RUSTFLAGS", "--cfg umbel_loom").env("CARGO_TARGET_DIR", target().join("loom"));
     run::run(&mut tests)
 }

@@ -16,19 +16,14 @@ pub(crate) fn answer(typed: &Typed) -> Result<Value, Refused> {
     let columns = plan::columns(&goal);
     let documents = plan::documents(&goal, &advice, true);
     let row = |(choice, document): (&Choice, Value)| {
-        let cells: Map<String, Value> = columns
-            .iter()
-            .zip(plan::cells(choice))
-            .map(|(column, cell)| (column.id.to_owned(), json!(cell)))
-            .collect();
-        let steps = choice.explain(&goal);
-        let formulas: Vec<Value> = steps
-            .iter()
-            .map(|step| {
-                let source = json!({ "text": step.source.text, "url": step.source.url });
-                json!({ "name": step.what, "text": in_threes(&step.how), "source": source })
-            })
-            .collect();
+        let cells = columns.iter().zip(plan::cells(choice));
+        let cells = cells.map(|(column, cell)| (column.id.to_owned(), json!(cell)));
+        let cells: Map<String, Value> = cells.collect();
+        let formulas = choice.explain(&goal).into_iter().map(|step| {
+            let source = json!({ "text": step.source.text, "url": step.source.url });
+            json!({ "name": step.what, "text": in_threes(&step.how), "source": source })
+        });
+        let formulas: Vec<Value> = formulas.collect();
         json!({
             "kind": choice.variant.kind().name(),
             "variant": choice.variant.to_string(),
@@ -55,10 +50,9 @@ pub(crate) fn answer(typed: &Typed) -> Result<Value, Refused> {
         Verdict::Take(variant) => json!(variant.to_string()),
         _ => Value::Null,
     };
-    let columns: Vec<Value> = columns
-        .iter()
-        .map(|column| json!({ "id": column.id, "title": column.title, "help": column.help }))
-        .collect();
+    let columns = columns.iter();
+    let columns = columns.map(|it| json!({ "id": it.id, "title": it.title, "help": it.help }));
+    let columns: Vec<Value> = columns.collect();
     Ok(json!({
         "verdict": plan::verdict(&goal, &advice),
         "take": take,

@@ -120,14 +120,11 @@ pub(crate) fn bloomier(toy: &Toy) -> Result<Value, Refused> {
                 "Look up {name}: slots {listed} give {sum}, and its fingerprint is {fingerprint}. It is certainly not in."
             ),
         };
-        let probes: Vec<Value> = places
-            .iter()
-            .map(|&place| {
-                let changed = before[place] != table.slots[place];
-                let set = table.slots[place] > 0;
-                json!({ "part": 0, "cell": place, "changed": changed, "set": set, "by": null })
-            })
-            .collect();
+        let probe = |&place: &usize| {
+            let (changed, set) = (before[place] != table.slots[place], table.slots[place] > 0);
+            json!({ "part": 0, "cell": place, "changed": changed, "set": set, "by": null })
+        };
+        let probes: Vec<Value> = places.iter().map(probe).collect();
         steps.push(json!({
             "op": name_of(*op), "word": word, "text": text, "parts": [part(&table)], "probes": probes,
             "faded": [], "found": found, "inserted": inserted, "fpp": fpp,
@@ -182,12 +179,9 @@ fn levels(toy: &Toy, lists: &[Vec<String>; 2]) -> Result<Vec<Level>, Refused> {
                 format!("more than {MOST_LEVELS} levels: so many words do not fit {bits} bits");
             return Err(Refused::of("operations", text));
         }
-        let places = Places::hashed(
-            if number == 0 { bits } else { bits / 2 },
-            probes,
-            toy.seed + number as u64,
-        )?;
-        let mut cells = vec![false; if number == 0 { bits } else { bits / 2 } as usize];
+        let own = if number == 0 { bits } else { bits / 2 };
+        let places = Places::hashed(own, probes, toy.seed + number as u64)?;
+        let mut cells = vec![false; own as usize];
         for word in &words {
             places.of(word).iter().for_each(|&cell| cells[cell as usize] = true);
         }

@@ -37,17 +37,8 @@ pub(crate) fn answer(typed: &Typed, ids: &[String]) -> Result<Value, Refused> {
     Ok(json!({ "charts": charts }))
 }
 
-/// A chart without curves; the members of `more` are added.
-fn chart(id: &str, title: String, formula: &str, source: Source, more: Value) -> Value {
-    let mut object = json!({
-        "id": id, "title": title, "formula": formula,
-        "source": { "text": source.text, "url": source.url },
-        "marks": [], "notes": [],
-    });
-    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
-        object.extend(more);
-    }
-    object
+fn source(source: Source) -> Value {
+    json!({ "text": source.text, "url": source.url })
 }
 
 fn axis(label: &str, log: bool, (low, high): (f64, f64)) -> Value {
@@ -91,20 +82,17 @@ fn overfill_chart(goal: &Goal<'_>) -> Value {
         ),
         false => "False-positive rate when a filter has fewer or more keys than planned".to_owned(),
     };
-    let formula = "(1 − (1 − 1/m)^(kn))^k for classic filters, exactly; for blocks, the mean of it over Poisson loads";
-    chart(
-        "overfill",
-        title,
-        formula,
-        sources::EXACT,
-        json!({
-            "x": axis("keys, as a multiple of those planned", true, (from, to)),
-            "y": axis("false-positive rate", true, (low, 1.0)),
-            "series": all,
-            "marks": [{ "x": 1.0, "label": "planned" }],
-            "notes": notes,
-        }),
-    )
+    json!({
+        "id": "overfill",
+        "title": title,
+        "formula": "(1 − (1 − 1/m)^(kn))^k for classic filters, exactly; for blocks, the mean of it over Poisson loads",
+        "source": source(sources::EXACT),
+        "x": axis("keys, as a multiple of those planned", true, (from, to)),
+        "y": axis("false-positive rate", true, (low, 1.0)),
+        "series": all,
+        "marks": [{ "x": 1.0, "label": "planned" }],
+        "notes": notes,
+    })
 }
 
 fn keys_chart(goal: &Goal<'_>) -> Value {
@@ -122,18 +110,17 @@ fn keys_chart(goal: &Goal<'_>) -> Value {
     }
     let most = (4.0 * (1u64 << 36) as f64).max(plan.keys() as f64 * 10.0);
     let label = format!("{} at {}", counted(plan.keys(), "key"), Rate(star.1));
-    chart(
-        "keys",
-        "False-positive rate by keys, for classic filters of m bits".to_owned(),
-        "(1 − e^(−kn/m))^k",
-        sources::BLOOM,
-        json!({
-            "x": axis("keys, n", true, (1.0, most)),
-            "y": axis("false-positive rate", true, (least, 1.0)),
-            "series": all,
-            "marks": [{ "x": star.0, "y": star.1, "label": label }],
-        }),
-    )
+    json!({
+        "id": "keys",
+        "title": "False-positive rate by keys, for classic filters of m bits",
+        "formula": "(1 − e^(−kn/m))^k",
+        "source": source(sources::BLOOM),
+        "x": axis("keys, n", true, (1.0, most)),
+        "y": axis("false-positive rate", true, (least, 1.0)),
+        "series": all,
+        "marks": [{ "x": star.0, "y": star.1, "label": label }],
+        "notes": [],
+    })
 }
 
 fn probes_chart(_: &Goal<'_>) -> Value {
@@ -151,18 +138,17 @@ fn probes_chart(_: &Goal<'_>) -> Value {
         let name = format!("n = 0.{tenths} m of only {bits} bits: by the limit");
         all.push(series(name, &limit, "reference"));
     }
-    chart(
-        "probes",
-        "False-positive rate by probes per key, for n keys in m bits".to_owned(),
-        "exactly E[(X/m)^k], X the bits set by kn probes; in the limit of many bits (1 − e^(−kn/m))^k, least at k = ln 2 · m/n",
-        sources::EXACT,
-        json!({
-            "x": axis("probes per key, k", false, (0.5, f64::from(probes::MOST_PROBES) + 0.5)),
-            "y": axis("false-positive rate", true, (0.005, 1.0)),
-            "series": all,
-            "notes": ["With few bits the limit is too low: the exact rate is above it."],
-        }),
-    )
+    json!({
+        "id": "probes",
+        "title": "False-positive rate by probes per key, for n keys in m bits",
+        "formula": "exactly E[(X/m)^k], X the bits set by kn probes; in the limit of many bits (1 − e^(−kn/m))^k, least at k = ln 2 · m/n",
+        "source": source(sources::EXACT),
+        "x": axis("probes per key, k", false, (0.5, f64::from(probes::MOST_PROBES) + 0.5)),
+        "y": axis("false-positive rate", true, (0.005, 1.0)),
+        "series": all,
+        "marks": [],
+        "notes": ["With few bits the limit is too low: the exact rate is above it."],
+    })
 }
 
 fn bits_chart(goal: &Goal<'_>) -> Value {
@@ -187,19 +173,17 @@ fn bits_chart(goal: &Goal<'_>) -> Value {
         "Bits per key over log2(1/p), the fewest of any filter, for {}",
         counted(keys, "key")
     );
-    chart(
-        "bits",
-        title,
-        "bits per key / log2(1/p)",
-        sources::BOUND,
-        json!({
-            "x": axis("false-positive rate, p", true, (low, high)),
-            "y": axis("times the bound", false, (1.0, bits::TOP)),
-            "series": all,
-            "marks": marks,
-            "notes": above.collect::<Vec<_>>(),
-        }),
-    )
+    json!({
+        "id": "bits",
+        "title": title,
+        "formula": "bits per key / log2(1/p)",
+        "source": source(sources::BOUND),
+        "x": axis("false-positive rate, p", true, (low, high)),
+        "y": axis("times the bound", false, (1.0, bits::TOP)),
+        "series": all,
+        "marks": marks,
+        "notes": above.collect::<Vec<_>>(),
+    })
 }
 
 fn exponent_chart(goal: &Goal<'_>) -> Value {
@@ -219,57 +203,50 @@ fn exponent_chart(goal: &Goal<'_>) -> Value {
     }
     let best = formulas::log_fpp_at_clear(own, 0.5);
     let low = -(deepest * std::f64::consts::LN_2.powi(2) * 1.08).ceil();
-    chart(
-        "exponent",
-        "Why half of the bits should be set: the exponent of the rate".to_owned(),
-        "g(u) = −(m/n) ln u ln(1 − u): the rate is e^g, u the share of bits that stay clear",
-        sources::SURVEY,
-        json!({
-            "x": axis("share of bits that stay clear, u", false, (0.0, 1.0)),
-            "y": axis("g, natural logarithm of the rate", false, (low, 0.0)),
-            "series": all,
-            "marks": [{ "x": 0.5, "label": "half of the bits set" }],
-            "notes": [format!(
-                "best k = ln 2 · m/n = {:.2}; there g = {best:.2}, and the rate e^g = {}",
-                classic::best_probes(1.0, own),
-                Rate(best.exp())
-            )],
-        }),
-    )
+    json!({
+        "id": "exponent",
+        "title": "Why half of the bits should be set: the exponent of the rate",
+        "formula": "g(u) = −(m/n) ln u ln(1 − u): the rate is e^g, u the share of bits that stay clear",
+        "source": source(sources::SURVEY),
+        "x": axis("share of bits that stay clear, u", false, (0.0, 1.0)),
+        "y": axis("g, natural logarithm of the rate", false, (low, 0.0)),
+        "series": all,
+        "marks": [{ "x": 0.5, "label": "half of the bits set" }],
+        "notes": [format!(
+            "best k = ln 2 · m/n = {:.2}; there g = {best:.2}, and the rate e^g = {}",
+            classic::best_probes(1.0, own),
+            Rate(best.exp())
+        )],
+    })
 }
 
 /// A bar for each kind that fits, in the order of the ranking.
 fn time_chart(advice: &umbel_report::advice::Advice) -> Option<Value> {
-    let priced = |choice: &&umbel_report::advice::Choice| choice.fits() && choice.price.is_some();
-    let bars: Vec<Value> = advice
-        .choices
-        .iter()
-        .filter(priced)
-        .filter_map(|choice| {
-            let price = choice.price?;
-            let points = [(0.0, price.one), (1.0, price.batch)];
-            let mut bar = series(choice.variant.to_string(), &points, "bar");
-            bar["kinds"] = json!([choice.variant.kind().name()]);
-            Some(bar)
-        })
-        .collect();
-    let priced = advice.choices.iter().filter(priced).filter_map(|choice| choice.price);
-    let most = priced.map(|price| price.one.max(price.batch)).fold(0.0, f64::max);
+    let fitting = advice.choices.iter().filter(|choice| choice.fits());
+    let priced: Vec<_> =
+        fitting.filter_map(|choice| Some((choice.variant, choice.price?))).collect();
+    let bars = priced.iter().map(|(variant, price)| {
+        let points = [(0.0, price.one), (1.0, price.batch)];
+        let mut bar = series(variant.to_string(), &points, "bar");
+        bar["kinds"] = json!([variant.kind().name()]);
+        bar
+    });
+    let bars: Vec<Value> = bars.collect();
+    let most = priced.iter().map(|(_, price)| price.one.max(price.batch)).fold(0.0, f64::max);
     (!bars.is_empty()).then(|| {
-        chart(
-            "time",
-            "Time of a look-up".to_owned(),
-            "measured: half of the keys present, already hashed; one key per call, and in a batch",
-            sources::MEASURED,
-            json!({
-                "x": axis("one key per call, in a batch", false, (0.0, 1.0)),
-                "y": axis("ns per key", false, (0.0, most)),
-                "series": bars,
-                "notes": [
-                    format!("Measured on {MEASURED_ON}."),
-                    "When a filter is larger than the caches, add a memory access per line.",
-                ],
-            }),
-        )
+        json!({
+            "id": "time",
+            "title": "Time of a look-up",
+            "formula": "measured: half of the keys present, already hashed; one key per call, and in a batch",
+            "source": source(sources::MEASURED),
+            "x": axis("one key per call, in a batch", false, (0.0, 1.0)),
+            "y": axis("ns per key", false, (0.0, most)),
+            "series": bars,
+            "marks": [],
+            "notes": [
+                format!("Measured on {MEASURED_ON}."),
+                "When a filter is larger than the caches, add a memory access per line.",
+            ],
+        })
     })
 }

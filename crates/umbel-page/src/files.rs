@@ -4,7 +4,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use umbel::{
     Algorithm, AnyFilter, AnyScheme, FileError, Filter, KeyDescription, Scheme, SchemeError, Secret,
@@ -156,8 +156,7 @@ pub(crate) struct Reader {
 
 impl Clone for Reader {
     fn clone(&self) -> Self {
-        let (host, file, length) = (Rc::clone(&self.host), self.file, self.length);
-        Self { host, file, length, at: 0, buffer: Vec::new(), used: 0 }
+        Self::new(Rc::clone(&self.host), self.file, self.length)
     }
 }
 
@@ -194,6 +193,10 @@ impl Read for Reader {
 }
 
 impl Reader {
+    fn new(host: Rc<dyn Host>, file: u32, length: u64) -> Self {
+        Self { host, file, length, at: 0, buffer: Vec::new(), used: 0 }
+    }
+
     fn advance(&mut self, count: usize) {
         let before = self.at;
         self.at += count as u64;
@@ -216,19 +219,22 @@ impl Reader {
 
 impl Seek for Reader {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let place = match to {
-            SeekFrom::Start(place) => Some(place),
-            SeekFrom::End(distance) => self.length.checked_add_signed(distance),
-            SeekFrom::Current(distance) => {
-                let unread = (self.buffer.len() - self.used) as u64;
-                (self.at - unread).checked_add_signed(distance)
-            }
-        };
+        let unread = (self.buffer.len() - self.used) as u64;
+        let place = place(to, self.at - unread, self.length);
         let place = place.filter(|place| *place <= self.length);
         self.at = place.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         self.buffer.clear();
         self.used = 0;
         Ok(self.at)
+    }
+}
+
+/// The place in a file of this length to move to, from `at`.
+fn place(to: SeekFrom, at: u64, length: u64) -> Option<u64> {
+    match to {
+        SeekFrom::Start(place) => Some(place),
+        SeekFrom::End(distance) => length.checked_add_signed(distance),
+        SeekFrom::Current(distance) => at.checked_add_signed(distance),
     }
 }
 
@@ -251,15 +257,8 @@ impl Files {
 
     pub(crate) fn open(&mut self, asked: &Open) -> Result<Value, Refused> {
         let trust = asked.trust()?;
-        let source = Reader {
-            host: Rc::clone(&self.host),
-            file: asked.file,
-            length: asked.bytes,
-            at: 0,
-            buffer: Vec::new(),
-            used: 0,
-        };
-        let read = match read(&source, asked, trust.as_ref()) {
+        let source = Reader::new(Rc::clone(&self.host), asked.file, asked.bytes);
+        let (content, wrapping) = match read(&source, asked, trust.as_ref()) {
             Ok(read) => read,
             Err(error) => match error.downcast::<Several>() {
                 Ok(Several { formats, message }) => {
@@ -271,7 +270,6 @@ impl Files {
                 Err(error) => return Err(error.context(asked.name.clone()).into()),
             },
         };
-        let (content, wrapping) = read;
         let file = File {
             name: asked.name.clone(),
             content,
@@ -460,29 +458,21 @@ fn named(source: &Reader, asked: &Open, trust: Option<&Trust>) -> Result<(Conten
 /// Reads a file that is not umbel's, in the format that its content shows.
 fn recognize(source: &Reader, length: u64, refused: &anyhow::Error) -> Result<Content> {
     let content = source.clone().whole(length)?;
-    match Recognized::of(&content) {
+    let (reason, text) = match Recognized::of(&content) {
         Recognized::One(format) => {
             let filter = Foreign::decode(format, content)?;
             let receipt = filter.receipt();
-            Ok(Content::Foreign { filter, receipt, table: false })
+            return Ok(Content::Foreign { filter, receipt, table: false });
         }
         Recognized::Perhaps(formats) => {
-            Err(Several { message: perhaps(refused, &formats), formats }.into())
+            return Err(Several { message: perhaps(refused, &formats), formats }.into());
         }
-        Recognized::Other(content) => {
-            let text = other(refused, content);
-            match Reason::other(content) {
-                Some(reason) => bail!(Because { reason, text }),
-                None => bail!(text),
-            }
-        }
-        Recognized::Unknown => {
-            let text = unknown(refused);
-            match Reason::of(refused) {
-                Some(reason) => bail!(Because { reason, text }),
-                None => bail!(text),
-            }
-        }
+        Recognized::Other(content) => (Reason::other(content), other(refused, content)),
+        Recognized::Unknown => (Reason::of(refused), unknown(refused)),
+    };
+    match reason {
+        Some(reason) => bail!(Because { reason, text }),
+        None => bail!(text),
     }
 }
 
@@ -621,12 +611,7 @@ impl Read for Tail {
 
 impl Seek for Tail {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let place = match to {
-            SeekFrom::Start(place) => Some(place),
-            SeekFrom::End(distance) => self.length.checked_add_signed(distance),
-            SeekFrom::Current(distance) => self.at.checked_add_signed(distance),
-        };
-        self.at = place.ok_or(io::ErrorKind::InvalidInput)?;
+        self.at = place(to, self.at, self.length).ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.at)
     }
 }
@@ -764,18 +749,12 @@ impl File {
         answer["title"] = json!({
             "name": "parquet", "row_groups": file.row_groups(), "filters": filters.len(), "bytes": bytes,
         });
-        let columns: Vec<Value> =
-            TITLES.iter().map(|(title, right)| json!({ "title": title, "right": right })).collect();
-        let rows: Vec<_> = filters.iter().map(|found| &found.cells).collect();
-        answer["table"] = json!({ "columns": columns, "rows": rows });
+        answer["table"] = as_table(&TITLES, filters.iter().map(|found| &found.cells));
         answer["documents"] = filters.iter().map(|found| found.document.clone()).collect();
-        let fields: Vec<String> = file.filtered().into_iter().map(|(_, name)| name).collect();
-        answer["key_types"] = file
-            .chunks(None)
-            .find(|chunk| chunk.has_filter())
-            .map(|chunk| json!([chunk.values().to_string()]))
-            .unwrap_or_default();
-        answer["fields"] = json!(fields);
+        let first = file.chunks(None).find(|chunk| chunk.has_filter());
+        let values = first.map(|chunk| json!([chunk.values().to_string()]));
+        answer["key_types"] = values.unwrap_or_default();
+        answer["fields"] = file.filtered().into_iter().map(|(_, name)| name).collect();
     }
 
     /// Whether lines can be looked up as keys.
@@ -794,20 +773,20 @@ impl File {
                 vec![part(String::new(), 8 * receipt.bytes, "bits of the file", 512)]
             }
             Content::Index { .. } => Vec::new(),
-            Content::Table { table, receipts } => receipts
-                .iter()
-                .map(|(number, receipt)| {
+            Content::Table { table, receipts } => {
+                let filter = |(number, receipt): &(usize, umbel_foreign::Receipt)| {
                     let name = format!("from byte {}", Count(table.pieces()[*number].blocks.start));
                     part(name, 8 * receipt.bytes, "bits of the filter", 512)
-                })
-                .collect(),
-            Content::Parquet { filters, .. } => filters
-                .iter()
-                .map(|found| {
+                };
+                receipts.iter().map(filter).collect()
+            }
+            Content::Parquet { filters, .. } => {
+                let filter = |found: &Found| {
                     let name = format!("{} in row group {}", found.column, found.row_group);
                     part(name, 8 * found.receipt.bytes, "bits of the filter", 512)
-                })
-                .collect(),
+                };
+                filters.iter().map(filter).collect()
+            }
         }
     }
 }
@@ -817,14 +796,11 @@ fn describe_table(answer: &mut Value, table: &Table, receipts: &[(usize, umbel_f
     answer["format"] = json!(table.format().name());
     answer["title"] = json!({ "name": "table", "filters": receipts.len(), "bytes": bytes });
     let titles = ["data blocks from byte", "size", "set bits", "keys", "rate now"];
-    let columns: Vec<Value> =
-        titles.iter().map(|title| json!({ "title": title, "right": true })).collect();
     let cells = |(number, receipt): &(usize, umbel_foreign::Receipt)| {
         let from = Count(table.pieces()[*number].blocks.start).to_string();
         [&[from][..], &foreign_cells(receipt)].concat()
     };
-    let rows: Vec<_> = receipts.iter().map(cells).collect();
-    answer["table"] = json!({ "columns": columns, "rows": rows });
+    answer["table"] = as_table(&titles.map(|title| (title, true)), receipts.iter().map(cells));
     let document = |(number, receipt): &(usize, umbel_foreign::Receipt)| {
         let mut object = foreign_json(receipt);
         let blocks = &table.pieces()[*number].blocks;
@@ -839,8 +815,7 @@ fn describe_index<F: ReadAt>(answer: &mut Value, index: &Index<F>, about: &About
     answer["format"] = json!("index");
     let About { files, blocks, text, .. } = about;
     answer["title"] = json!({ "name": "index", "files": files, "blocks": blocks, "bytes": text });
-    let columns = [("file", false), ("text", true), ("blocks", true)]
-        .map(|(title, right)| json!({ "title": title, "right": right }));
+    let titles = [("file", false), ("text", true), ("blocks", true)];
     let row = |file: &umbel_find::index::layout::Entry| {
         [
             file.path.display().to_string(),
@@ -848,8 +823,14 @@ fn describe_index<F: ReadAt>(answer: &mut Value, index: &Index<F>, about: &About
             Count(file.blocks.into()).to_string(),
         ]
     };
-    let rows: Vec<_> = index.files.iter().map(row).collect();
-    answer["table"] = json!({ "columns": columns, "rows": rows });
+    answer["table"] = as_table(&titles, index.files.iter().map(row));
+}
+
+/// A table with these titles, and whether the cells below are numbers.
+fn as_table<R: Serialize>(titles: &[(&str, bool)], rows: impl Iterator<Item = R>) -> Value {
+    let column = |(title, right): &(&str, bool)| json!({ "title": title, "right": right });
+    let columns: Vec<Value> = titles.iter().map(column).collect();
+    json!({ "columns": columns, "rows": rows.collect::<Vec<_>>() })
 }
 
 /// The title of a filter of umbel.

@@ -3,12 +3,13 @@
 use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel::{AnyFilter, Blocked, Filter, Insert, KeyHasher, Variant};
+use umbel::{AnyFilter, Filter, Variant};
 use umbel_numbers::Size;
 use umbel_report::advice::Inside;
 
 use crate::files::{Content, Files};
 use crate::refused::Refused;
+use crate::steps::set_by;
 
 /// A key in an open filter.
 #[derive(Deserialize)]
@@ -51,63 +52,13 @@ pub(crate) fn places(filter: &AnyFilter, key: &str) -> Result<Vec<(usize, u64)>,
         let text = format!("probes are shown in filters of up to {}", Size(MOST_BYTES));
         return Err(Refused::of("handle", text));
     }
-    let hasher: &KeyHasher = filter.hasher();
-    let empty = |filter: &AnyFilter| AnyFilter::with_plan(filter.plan(), hasher.clone());
-    let failed = |error: &dyn ToString| Refused::of("handle", error.to_string());
-    match filter {
-        AnyFilter::Scalable(filter) => {
-            let mut all = Vec::new();
-            for (part, link) in filter.receipt().parts.iter().enumerate() {
-                let empty = Blocked::with_plan(&link.plan, hasher.clone());
-                let mut empty = empty.map_err(|error| failed(&error))?;
-                empty.insert(hasher.hash(key).in_part(part as u64));
-                all.extend(
-                    used(&AnyFilter::Blocked(empty)).into_iter().map(|(_, cell)| (part, cell)),
-                );
-            }
-            Ok(all)
-        }
-        _ => {
-            let mut empty = empty(filter).map_err(|error| failed(&error))?;
-            empty.try_insert(key).map_err(|error| failed(&error))?;
-            let used = used(&empty);
-            let Variant::Window { generations } = filter.plan().variant() else {
-                return Ok(used);
-            };
-            // The blocks of its generations are interleaved, and a key has the same cells in each.
-            let (turns, block) =
-                (u64::from(generations), u64::from(Inside::of(filter).block_cells()));
-            let in_each = |(part, cell): (usize, u64)| {
-                let first = cell / block / turns * turns;
-                (0..turns).map(move |turn| (part, (first + turn) * block + cell % block))
-            };
-            Ok(used.into_iter().flat_map(in_each).collect())
-        }
-    }
-}
-
-/// The cells in use.
-fn used(filter: &AnyFilter) -> Vec<(usize, u64)> {
-    let inside = Inside::of(filter);
-    let block = u64::from(inside.block_cells());
-    let mut all = Vec::new();
-    for (part, &blocks) in inside.blocks().iter().enumerate() {
-        let (mut some, mut number) = (Vec::new(), 0);
-        inside.loads(part, 0..blocks, &mut |load| {
-            if load > 0 {
-                some.push(number);
-            }
-            number += 1;
-        });
-        for number in some {
-            let mut cell = number as u64 * block;
-            inside.cells(part, number..number + 1, &mut |value| {
-                if value > 0 {
-                    all.push((part, cell));
-                }
-                cell += 1;
-            });
-        }
-    }
-    all
+    let used = set_by(filter, key).map_err(|error| Refused::of("handle", error))?;
+    let Variant::Window { generations } = filter.plan().variant() else { return Ok(used) };
+    // The blocks of its generations are interleaved, and a key has the same cells in each.
+    let (turns, block) = (u64::from(generations), u64::from(Inside::of(filter).block_cells()));
+    let in_each = |(part, cell): (usize, u64)| {
+        let first = cell / block / turns * turns;
+        (0..turns).map(move |turn| (part, (first + turn) * block + cell % block))
+    };
+    Ok(used.into_iter().flat_map(in_each).collect())
 }

@@ -292,10 +292,9 @@ fn parquet(
     let answer = |(read, groups): (Result<()>, Vec<usize>)| match read {
         Ok(()) => {
             let found = !groups.is_empty();
-            Ok(Answer::with(found, More { row_groups: Some(groups), ..More::default() }))
+            Answer::with(found, More { row_groups: Some(groups), ..More::default() })
         }
-        Err(error) => Ok(Answer::failed(format!("{error:#}"))),
+        Err(error) => Answer::failed(format!("{error:#}")),
     };
-    let answers = read.into_iter().zip(groups).map(answer).collect::<Result<_>>();
-    Ok((answers.map_err(|error: anyhow::Error| anyhow!(error))?, 1.0 - spared))
+    Ok((read.into_iter().zip(groups).map(answer).collect(), 1.0 - spared))
 }

@@ -1,7 +1,9 @@
 //! Operations on a filter so small that every cell can be followed, and where words fall in it.
 
+use anyhow::Result;
 use serde::Deserialize;
-use umbel::{Classic, Filter, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Blocked, Classic, Filter, Insert, KeyHasher, Kind, Plan};
+use umbel_report::advice::Inside;
 use umbel_report::words::{At, example as published, quoted};
 
 use crate::refused::Refused;
@@ -81,6 +83,50 @@ impl Places {
             }
         }
     }
+}
+
+/// The parts and cells that a key sets in an empty filter of the same plan: in each link of a scalable one, and of a
+/// window in one generation.
+pub(crate) fn set_by(filter: &AnyFilter, key: &str) -> Result<Vec<(usize, u64)>> {
+    let hasher: &KeyHasher = filter.hasher();
+    let AnyFilter::Scalable(filter) = filter else {
+        let mut empty = AnyFilter::with_plan(filter.plan(), hasher.clone())?;
+        empty.try_insert(key)?;
+        return Ok(used(&empty));
+    };
+    let mut all = Vec::new();
+    for (part, link) in filter.receipt().parts.iter().enumerate() {
+        let mut empty = Blocked::with_plan(&link.plan, hasher.clone())?;
+        empty.insert(hasher.hash(key).in_part(part as u64));
+        all.extend(used(&AnyFilter::Blocked(empty)).into_iter().map(|(_, cell)| (part, cell)));
+    }
+    Ok(all)
+}
+
+/// The cells in use.
+fn used(filter: &AnyFilter) -> Vec<(usize, u64)> {
+    let inside = Inside::of(filter);
+    let block = u64::from(inside.block_cells());
+    let mut all = Vec::new();
+    for (part, &blocks) in inside.blocks().iter().enumerate() {
+        let (mut some, mut number) = (Vec::new(), 0);
+        inside.loads(part, 0..blocks, &mut |load| {
+            if load > 0 {
+                some.push(number);
+            }
+            number += 1;
+        });
+        for number in some {
+            let mut cell = number as u64 * block;
+            inside.cells(part, number..number + 1, &mut |value| {
+                if value > 0 {
+                    all.push((part, cell));
+                }
+                cell += 1;
+            });
+        }
+    }
+    all
 }
 
 pub(crate) fn name_of(op: Op) -> &'static str {

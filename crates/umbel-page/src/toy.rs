@@ -3,14 +3,14 @@
 
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
-use umbel::{AnyFilter, Blocked, Capacity, Filter, Insert, KeyHasher, Kind, Plan, Variant, Window};
+use umbel::{AnyFilter, Capacity, Filter, Insert, KeyHasher, Kind, Plan, Variant, Window};
 use umbel_numbers::{Rate, counted};
 use umbel_report::advice::Inside;
 use umbel_report::words::{Answer, Shown, Step, joined, quoted};
 
 use crate::built;
 use crate::refused::Refused;
-use crate::steps::{Op, Operation, Places, Toy, name_of};
+use crate::steps::{Op, Operation, Places, Toy, name_of, set_by};
 
 /// The most operations: each shows all cells.
 const MOST_OPERATIONS: usize = 200;
@@ -67,14 +67,8 @@ fn classic(toy: &Toy) -> Result<Value, Refused> {
         };
         let fpp = filter.fpp(probes);
         let Answer { probes, inserted, .. } = answer;
-        let probes: Vec<Value> = probes
-            .iter()
-            .map(|(bit, by)| {
-                json!({
-                    "part": 0, "cell": bit, "changed": changed.contains(bit), "set": by.is_some(), "by": by,
-                })
-            })
-            .collect();
+        let probe = |(bit, by): &(u64, Option<String>)| json!({ "part": 0, "cell": bit, "changed": changed.contains(bit), "set": by.is_some(), "by": by });
+        let probes: Vec<Value> = probes.iter().map(probe).collect();
         steps.push(json!({
             "op": name_of(*op), "word": word, "text": text, "parts": [shown(&filter)], "probes": probes,
             "faded": [], "found": found, "inserted": inserted, "fpp": fpp,
@@ -155,13 +149,11 @@ fn counters(toy: &Toy) -> Result<Value, Refused> {
                 return Err(Refused::of("operations", text));
             }
         };
-        let probes: Vec<Value> = cells
-            .iter()
-            .map(|&cell| {
-                let (count, by) = (counts[cell as usize], &setters[cell as usize]);
-                json!({ "part": 0, "cell": cell, "changed": changed, "set": count > 0, "by": by })
-            })
-            .collect();
+        let probe = |&cell: &u64| {
+            let (count, by) = (counts[cell as usize], &setters[cell as usize]);
+            json!({ "part": 0, "cell": cell, "changed": changed, "set": count > 0, "by": by })
+        };
+        let probes: Vec<Value> = cells.iter().map(probe).collect();
         steps.push(json!({
             "op": name_of(*op), "word": word, "text": text, "parts": [part(&counts)], "probes": probes,
             "faded": [], "found": found, "inserted": words.contains(&&word[..]), "fpp": fpp(&counts),
@@ -199,7 +191,6 @@ type State = Vec<(String, Vec<u64>)>;
 /// A filter of another kind, with something that the filter alone does not know: which word set which cell.
 struct Model {
     filter: AnyFilter,
-    hasher: KeyHasher,
     tick: u64,
     /// For each part and cell, the word that first set it, while the cell is in use.
     setters: Vec<Vec<Option<String>>>,
@@ -215,33 +206,23 @@ impl Model {
         }
         let bits = 512 * blocks;
         let probes = toy.probes.unwrap_or(4);
-        let filter = match kind {
-            Kind::Blocked => {
-                let plan = Plan::from_parts(kind, 1, 0.5, bits, probes)?;
-                AnyFilter::with_plan(&plan, hasher.clone())?
-            }
+        let plan = match kind {
+            Kind::Blocked => Plan::from_parts(kind, 1, 0.5, bits, probes)?,
             Kind::Counting => {
                 let variant = Variant::Counting { counter_bits: 4 };
-                let plan = Plan::from_parts(variant, 1, 0.5, 4 * bits, probes)?;
-                AnyFilter::with_plan(&plan, hasher.clone())?
+                Plan::from_parts(variant, 1, 0.5, 4 * bits, probes)?
             }
             // Links and generations for few words, to show changes soon.
-            Kind::Scalable => AnyFilter::with_plan(&Plan::for_keys(kind, 3, 0.1)?, hasher.clone())?,
-            Kind::Window => {
-                let plan = Plan::for_keys(Variant::Window { generations: 3 }, 6, 0.1)?;
-                match toy.operations.iter().any(|operation| operation.op == Op::Advance) {
-                    true => AnyFilter::Window(Window::by_time(&plan, hasher.clone(), SPAN)?),
-                    false => AnyFilter::Window(Window::with_plan(&plan, hasher.clone())?),
-                }
-            }
-            _ => AnyFilter::with_plan(&Plan::for_keys(Kind::Stable, 20, 0.1)?, hasher.clone())?,
+            Kind::Scalable => Plan::for_keys(kind, 3, 0.1)?,
+            Kind::Window => Plan::for_keys(Variant::Window { generations: 3 }, 6, 0.1)?,
+            _ => Plan::for_keys(Kind::Stable, 20, 0.1)?,
         };
-        Ok(Self { filter, hasher, tick: 0, setters: Vec::new(), words: Vec::new() })
-    }
-
-    /// An empty filter like it, of one link.
-    fn empty(&self) -> Result<AnyFilter> {
-        Ok(AnyFilter::with_plan(self.filter.plan(), self.hasher.clone())?)
+        let ticks = toy.operations.iter().any(|operation| operation.op == Op::Advance);
+        let filter = match kind {
+            Kind::Window if ticks => AnyFilter::Window(Window::by_time(&plan, hasher, SPAN)?),
+            _ => AnyFilter::with_plan(&plan, hasher)?,
+        };
+        Ok(Self { filter, tick: 0, setters: Vec::new(), words: Vec::new() })
     }
 
     fn state(&self) -> State {
@@ -251,41 +232,17 @@ impl Model {
     /// The places of a word: parts and cells that it would set in an empty filter. It has places in each link and
     /// generation.
     fn places(&self, word: &str) -> Result<Vec<Place>> {
-        let used = |filter: &AnyFilter| {
-            let parts = state_of(filter).into_iter().enumerate();
-            let cells = parts.flat_map(|(part, (_, cells))| {
-                let used = cells.into_iter().enumerate().filter(|(_, cell)| *cell > 0);
-                used.map(move |(cell, _)| (part, cell)).collect::<Vec<_>>()
-            });
-            cells.collect::<Vec<_>>()
+        let cells = set_by(&self.filter, word)?.into_iter();
+        let cells = cells.map(|(part, cell)| (part, cell as usize));
+        let Variant::Window { generations } = self.filter.plan().variant() else {
+            return Ok(cells.collect());
         };
-        match &self.filter {
-            AnyFilter::Scalable(filter) => {
-                let mut places = Vec::new();
-                for (part, link) in filter.receipt().parts.iter().enumerate() {
-                    let mut empty = Blocked::with_plan(&link.plan, self.hasher.clone())?;
-                    empty.insert(self.hasher.hash(word).in_part(part as u64));
-                    places.extend(
-                        used(&AnyFilter::Blocked(empty)).into_iter().map(|(_, cell)| (part, cell)),
-                    );
-                }
-                Ok(places)
-            }
-            AnyFilter::Window(filter) => {
-                let mut empty = Window::with_plan(filter.plan(), self.hasher.clone())?;
-                empty.insert(word);
-                let cells = used(&AnyFilter::Window(empty));
-                let generations = self.state().len();
-                Ok((0..generations)
-                    .flat_map(|part| cells.iter().map(move |(_, cell)| (part, *cell)))
-                    .collect())
-            }
-            _ => {
-                let mut empty = self.empty()?;
-                empty.try_insert(word)?;
-                Ok(used(&empty))
-            }
-        }
+        // The blocks of its generations are interleaved.
+        let (turns, block) =
+            (generations as usize, Inside::of(&self.filter).block_cells() as usize);
+        let in_turn = |(_, cell)| cell / block / turns * block + cell % block;
+        let cells: Vec<usize> = cells.map(in_turn).collect();
+        Ok((0..turns).flat_map(|part| cells.iter().map(move |cell| (part, *cell))).collect())
     }
 
     fn told(mut self, toy: &Toy) -> Result<Value> {
@@ -351,15 +308,11 @@ impl Model {
                 if let Some(at) = self.words.iter().position(|other| other == word) {
                     self.words.remove(at);
                 }
-                match removed {
-                    true => {
-                        format!("Remove {}: each of its counters is lowered by one.", quoted(word))
-                    }
-                    false => format!(
-                        "Remove {}: it is certainly not in, so nothing changes.",
-                        quoted(word)
-                    ),
-                }
+                let what = match removed {
+                    true => "each of its counters is lowered by one",
+                    false => "it is certainly not in, so nothing changes",
+                };
+                format!("Remove {}: {what}.", quoted(word))
             }
             Op::Query => {
                 found = Some(self.filter.contains(&word[..]));
@@ -387,16 +340,12 @@ impl Model {
         if let Some(found) = found {
             text += &self.answer_text(word, found, inserted, &places, &after);
         }
-        let probes: Vec<Value> = places
-            .iter()
-            .map(|&(part, cell)| {
-                let by = &self.setters[part][cell];
-                json!({
-                    "part": part, "cell": cell, "changed": changed.contains(&(part, cell)),
-                    "set": after[part].1[cell] > 0, "by": by,
-                })
-            })
-            .collect();
+        let probe = |&(part, cell): &Place| {
+            let (changed, set) = (changed.contains(&(part, cell)), after[part].1[cell] > 0);
+            let by = &self.setters[part][cell];
+            json!({ "part": part, "cell": cell, "changed": changed, "set": set, "by": by })
+        };
+        let probes: Vec<Value> = places.iter().map(probe).collect();
         let faded: Vec<Value> =
             faded.iter().map(|(part, cell)| json!({ "part": part, "cell": cell })).collect();
         Ok(json!({
@@ -538,17 +487,14 @@ fn state_of(filter: &AnyFilter) -> State {
             let part = |(part, &blocks): (usize, &usize)| (label(part), cells(part, blocks));
             parts.iter().enumerate().map(part).collect()
         }
-        _ => parts
-            .iter()
-            .enumerate()
-            .map(|(part, &blocks)| (String::new(), cells(part, blocks)))
-            .collect(),
+        _ => {
+            let part = |(part, &blocks): (usize, &usize)| (String::new(), cells(part, blocks));
+            parts.iter().enumerate().map(part).collect()
+        }
     }
 }
 
 fn parts_of(state: &State, block: u32) -> Vec<Value> {
-    state
-        .iter()
-        .map(|(label, cells)| json!({ "label": label, "cells": cells, "block": block }))
-        .collect()
+    let parts = state.iter();
+    parts.map(|(label, cells)| json!({ "label": label, "cells": cells, "block": block })).collect()
 }

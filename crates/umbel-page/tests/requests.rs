@@ -43,19 +43,36 @@ impl Host for Memory {
     }
 }
 
-fn ask(core: &mut Core, request: &Value) -> Result<Value, String> {
+/// The answer, or the whole error.
+fn told(core: &mut Core, request: &Value) -> Result<Value, Value> {
     let answer: Value = serde_json::from_str(&core.answer(request.to_string().as_bytes())).unwrap();
-    match answer.get("ok") {
-        Some(answer) => Ok(answer.clone()),
-        None => Err(answer["error"]["message"].as_str().unwrap().to_owned()),
-    }
+    answer.get("ok").cloned().ok_or_else(|| answer["error"].clone())
+}
+
+fn ask(core: &mut Core, request: &Value) -> Result<Value, String> {
+    told(core, request).map_err(|error| error["message"].as_str().unwrap().to_owned())
+}
+
+/// Opens a file in a format; in the one that its content shows, if that is empty.
+fn opened_as(content: Vec<u8>, format: &str) -> (Core, Result<Value, Value>) {
+    let open = json!({
+        "type": "open", "file": 0, "name": "f", "bytes": content.len(), "format": format,
+    });
+    let mut core = Core::new(Memory::of(vec![content]));
+    let answer = told(&mut core, &open);
+    (core, answer)
 }
 
 fn opened(content: Vec<u8>) -> (Core, Result<Value, String>) {
-    let bytes = content.len();
-    let mut core = Core::new(Memory::of(vec![content]));
-    let answer = ask(&mut core, &json!({ "type": "open", "file": 0, "name": "f", "bytes": bytes }));
-    (core, answer)
+    let (core, answer) = opened_as(content, "");
+    (core, answer.map_err(|error| error["message"].as_str().unwrap().to_owned()))
+}
+
+/// The answer to a look-up of keys, of a type if one is given.
+fn look_up(core: &mut Core, keys: &[impl AsRef<str>], key_type: &str) -> Value {
+    let keys: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
+    let query = json!({ "type": "query", "handle": 0, "keys": keys, "key_type": key_type });
+    ask(core, &query).unwrap()
 }
 
 fn golden() -> Vec<(PathBuf, Vec<u8>)> {
@@ -97,8 +114,7 @@ fn golden_files_answer_as_the_library() {
             continue;
         }
         let keys: Vec<String> = (0..300).map(|i| format!("key-{i}")).collect();
-        let query = json!({ "type": "query", "handle": 0, "keys": keys });
-        let found = ask(&mut core, &query).unwrap();
+        let found = look_up(&mut core, &keys, "");
         for (key, answer) in keys.iter().zip(found["keys"].as_array().unwrap()) {
             assert_eq!(answer["found"], filter.contains(key), "{}: {key}", path.display());
         }
@@ -107,34 +123,25 @@ fn golden_files_answer_as_the_library() {
     assert!(asked > 30, "{asked}");
 }
 
-fn told(core: &mut Core, keys: &[&str], key_type: &str) -> Value {
-    let query = json!({ "type": "query", "handle": 0, "keys": keys, "key_type": key_type });
-    ask(core, &query).unwrap()
-}
-
 /// Members of a filter of longs, looked up as another type, are not found: that says nothing about them.
 #[test]
 fn keys_of_an_assumed_type_promise_nothing() {
     let longs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/guava/long-p05.bin");
     let (mut core, opened) = opened(fs::read(longs).unwrap());
     assert_eq!(opened.unwrap()["key_types"], json!(["bytes", "utf16", "i64", "i32"]));
-    let assumed = told(&mut core, &["1", "2"], "");
+    let assumed = look_up(&mut core, &["1", "2"], "");
     let doubt = json!({ "name": "assumed", "key_type": "bytes" });
     assert_eq!((&assumed["found"], &assumed["doubt"]), (&json!(0), &doubt));
     // Who chooses a type is promised as on the command line.
-    let chosen = told(&mut core, &["1", "2", "x"], "i64");
+    let chosen = look_up(&mut core, &["1", "2", "x"], "i64");
     assert_eq!((&chosen["found"], &chosen["failed"]), (&json!(2), &json!(1)));
     assert_eq!(chosen["doubt"], Value::Null);
 
     // A system that hashes one type of keys leaves no doubt.
     let bytes = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/leveldb/bpk10.bin");
     let content = fs::read(bytes).unwrap();
-    let mut core = Core::new(Memory::of(vec![content.clone()]));
-    let open = json!({
-        "type": "open", "file": 0, "name": "f", "bytes": content.len(), "format": "leveldb",
-    });
-    ask(&mut core, &open).unwrap();
-    assert_eq!(told(&mut core, &["nobody"], "")["doubt"], Value::Null);
+    let (mut core, _) = opened_as(content, "leveldb");
+    assert_eq!(look_up(&mut core, &["nobody"], "")["doubt"], Value::Null);
 }
 
 /// What a filter forgets it does not find: only those that forget nothing are certain of absent keys.
@@ -149,7 +156,7 @@ fn only_filters_that_forget_nothing_are_certain() {
         (0..keys).for_each(|i| drop(filter.try_insert(format!("key-{i}"))));
         assert_eq!(filter.contains("key-0"), !forgets, "{kind}");
         let (mut core, _) = opened(filter.to_bytes());
-        let answer = told(&mut core, &["key-0", "nobody", "none"], "");
+        let answer = look_up(&mut core, &["key-0", "nobody", "none"], "");
         let doubt = match kind {
             Kind::Stable => json!({ "name": "faded" }),
             Kind::Window => json!({ "name": "left" }),
@@ -190,24 +197,18 @@ fn tables_of_leveldb_and_rocksdb_are_opened() {
             let map = json!({ "type": "map", "handle": 0, "part": part, "cells": 50 });
             assert!(ask(&mut core, &map).is_ok());
         }
-        let look_up = |core: &mut Core, keys: &[String]| {
-            ask(core, &json!({ "type": "query", "handle": 0, "keys": keys })).unwrap()
-        };
-        let found = look_up(&mut core, &present);
+        let found = look_up(&mut core, &present, "");
         assert_eq!(found["found"], 2000, "{name}");
         assert_eq!(found["doubt"].is_null(), !several);
         // 0.8 to 1 % of 2000, and six standard deviations.
-        let wrong = look_up(&mut core, &absent)["found"].as_u64().unwrap();
+        let wrong = look_up(&mut core, &absent, "")["found"].as_u64().unwrap();
         assert!((1..47).contains(&wrong), "{name}: {wrong}");
 
         for (bad, reason) in [(length - 60, "broken"), (length - 1, "unknown")] {
             let mut changed = content.clone();
             changed[bad] ^= 1;
-            let mut core = Core::new(Memory::of(vec![changed]));
-            let open = json!({ "type": "open", "file": 0, "name": "f", "bytes": length });
-            let answer: Value =
-                serde_json::from_str(&core.answer(open.to_string().as_bytes())).unwrap();
-            assert_eq!(answer["error"]["reason"]["name"], reason, "{name}: {answer}");
+            let error = opened_as(changed, "").1.unwrap_err();
+            assert_eq!(error["reason"]["name"], reason, "{name}: {error}");
         }
     }
 }
@@ -285,10 +286,7 @@ fn pictures_of_files_that_are_made_are_made_once() {
     assert_eq!(filter.encode().unwrap().len(), bytes);
     assert!(count(0..bytes) > 1000);
     let once = started.elapsed();
-    let mut core = Core::new(Memory::of(vec![file.clone()]));
-    let format = Format::BitsAndBloomsJson.name();
-    let open = json!({ "type": "open", "file": 0, "name": "f", "bytes": bytes, "format": format });
-    ask(&mut core, &open).unwrap();
+    let (mut core, _) = opened_as(file.clone(), Format::BitsAndBloomsJson.name());
     for (from, to) in [(0, 8 * bytes as u64), (512 * 100, 512 * 20_000)] {
         let started = std::time::Instant::now();
         let asked = json!({ "type": "map", "handle": 0, "from": from, "to": to, "cells": 1000 });

@@ -280,14 +280,10 @@ impl Tree {
         }
         self.path.push_str(&String::from_utf8_lossy(element.name));
         let column = match (element.children, element.physical) {
+            (Some(1..), _) if self.open.len() == DEPTH => {
+                return wrong("schema", "nested deeper", "at most 128 structures in each other");
+            }
             (Some(children @ 1..), _) => {
-                if self.open.len() == DEPTH {
-                    return wrong(
-                        "schema",
-                        "nested deeper",
-                        "at most 128 structures in each other",
-                    );
-                }
                 self.open.push((children, self.path.len(), [repetition, definition]));
                 None
             }
@@ -492,13 +488,9 @@ impl Chunk {
         for index in indexes.chunks_exact(2) {
             chunk.end = chunk.end.max(end(index[0], index[1]));
         }
-        match described {
-            true => Ok(chunk),
-            false => {
-                let expected = "one for each column; is the column encrypted?";
-                Err(refuse("meta_data", "missing", expected))
-            }
-        }
+        let expected = "one for each column; is the column encrypted?";
+        check("meta_data", "missing", described, expected)?;
+        Ok(chunk)
     }
 
     /// Reads a `ColumnMetaData`.
@@ -592,12 +584,9 @@ mod tests {
             ("user.id", Physical::Int64, 0, Meaning::Plain),
             ("user.host", Physical::ByteArray, 0, Meaning::Text),
         ];
-        let found: Vec<_> = footer
-            .columns
-            .iter()
-            .map(|column| (&*column.path, column.physical, column.length, column.meaning))
-            .collect();
-        assert_eq!(found, expected);
+        let columns = footer.columns.iter();
+        let found = columns.map(|it| (&*it.path, it.physical, it.length, it.meaning));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
         assert_eq!(footer.row_groups.iter().map(|group| group.rows).collect::<Vec<_>>(), [100; 3]);
         for group in &footer.row_groups {
             for (column, chunk) in footer.columns.iter().zip(&group.chunks) {

@@ -166,12 +166,9 @@ impl Values {
                 buffer.extend(day.to_le_bytes());
                 Some(Value::Buffer)
             }
-            Type::ByteArray => {
-                big_endian(number, None, buffer)?;
-                Some(Value::Buffer)
-            }
-            Type::FixedLenByteArray => {
-                big_endian(number, Some(self.length), buffer)?;
+            Type::ByteArray | Type::FixedLenByteArray => {
+                let is_fixed = self.physical == Type::FixedLenByteArray;
+                big_endian(number, is_fixed.then_some(self.length), buffer)?;
                 Some(Value::Buffer)
             }
             _ => None,
@@ -259,14 +256,11 @@ impl fmt::Display for Values {
             Unit::Nanos => "ns",
         };
         let meaning = match self.meaning {
-            Meaning::Integer { bits: 32, signed: true } if self.physical == Type::Int32 => {
-                String::new()
-            }
-            Meaning::Integer { bits: 64, signed: true } if self.physical == Type::Int64 => {
-                String::new()
-            }
             Meaning::Text => "text".to_owned(),
-            Meaning::Integer { bits, signed: true } => format!("int{bits}"),
+            Meaning::Integer { bits, signed: true } => match (self.physical, bits) {
+                (Type::Int32, 32) | (Type::Int64, 64) => String::new(),
+                _ => format!("int{bits}"),
+            },
             Meaning::Integer { bits, .. } => format!("uint{bits}"),
             Meaning::Decimal { scale, precision } => format!("decimal {precision},{scale}"),
             Meaning::Date => "date".to_owned(),
@@ -333,10 +327,7 @@ fn decimal(text: &str, scale: usize, precision: u32) -> Option<i128> {
     let number: i128 = format!("0{whole}{fraction}").parse().ok()?;
     // A damaged footer may demand any number of zeros.
     let zeros = u32::try_from(scale - fraction.len()).ok()?;
-    let number = match number {
-        0 => 0,
-        _ => number.checked_mul(10i128.checked_pow(zeros)?)?,
-    };
+    let number = if number == 0 { 0 } else { number.checked_mul(10i128.checked_pow(zeros)?)? };
     let fits = 10i128.checked_pow(precision).is_none_or(|end| number < end);
     fits.then_some(if text.starts_with('-') { -number } else { number })
 }
@@ -349,10 +340,8 @@ fn date(text: &str) -> Option<i128> {
 
 fn time(text: &str, unit: Unit) -> Option<i128> {
     let since = |time: NaiveTime| time.signed_duration_since(NaiveTime::MIN).num_nanoseconds();
-    let time = ["%H:%M:%S%.f", "%H:%M"]
-        .into_iter()
-        .find_map(|format| NaiveTime::parse_from_str(text, format).ok());
-    match time {
+    let mut formats = ["%H:%M:%S%.f", "%H:%M"].into_iter();
+    match formats.find_map(|format| NaiveTime::parse_from_str(text, format).ok()) {
         Some(time) => ticks(since(time)?.into(), unit),
         None => text.parse().ok(),
     }
@@ -360,9 +349,8 @@ fn time(text: &str, unit: Unit) -> Option<i128> {
 
 fn timestamp(text: &str, unit: Unit, utc: bool) -> Option<i128> {
     let without_zone = || {
-        let format = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"].into_iter();
-        let time =
-            format.map(|format| NaiveDateTime::parse_from_str(text, format)).find_map(Result::ok);
+        let mut formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"].into_iter();
+        let time = formats.find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
         let day = || NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0);
         time.or_else(day).map(|time| time.and_utc())
     };
@@ -434,19 +422,13 @@ mod tests {
             |physical, bits, signed| Values::new(physical, 0, Meaning::Integer { bits, signed });
         let plain = Values::new(Type::Int32, 0, Meaning::Plain);
         assert_eq!(read(plain, "-17"), i32(-17));
-        assert_eq!(
-            (read(plain, "2147483648"), read(plain, "1.0"), read(plain, "")),
-            (None, None, None)
-        );
+        assert_eq!(["2147483648", "1.0", ""].map(|text| read(plain, text)), [None, None, None]);
         let wide = Values::new(Type::Int64, 0, Meaning::Plain);
         assert_eq!(read(wide, "-9223372036854775808"), i64(i64::MIN));
         let small = of(Type::Int32, 8, true);
         assert_eq!((read(small, "-128"), read(small, "128")), (i32(-128), None));
         let byte = of(Type::Int32, 8, false);
-        assert_eq!(
-            (read(byte, "200"), read(byte, "256"), read(byte, "-1")),
-            (i32(200), None, None)
-        );
+        assert_eq!(["200", "256", "-1"].map(|text| read(byte, text)), [i32(200), None, None]);
         assert_eq!(read(of(Type::Int32, 32, false), "4294967295"), i32(-1));
         assert_eq!(read(of(Type::Int64, 64, false), "18446744073709551615"), i64(-1));
         assert_eq!(read(of(Type::Int64, 64, false), "18446744073709551616"), None);
@@ -542,10 +524,8 @@ mod tests {
         assert_eq!(read(uuid, &text.replace('-', "")), Some(expected));
         let text = Values::new(Type::ByteArray, 0, Meaning::Text);
         assert_eq!(read(text, ""), Some(Vec::new()));
-        assert_eq!(
-            read(Values::new(Type::Float, 0, Meaning::Plain), "0.5"),
-            Some(vec![0, 0, 0, 63])
-        );
+        let float = Values::new(Type::Float, 0, Meaning::Plain);
+        assert_eq!(read(float, "0.5"), Some(vec![0, 0, 0, 63]));
         let double = Values::new(Type::Double, 0, Meaning::Plain);
         assert_eq!(read(double, "1e400x"), None);
         assert_eq!(read(Values::new(Type::Boolean, 0, Meaning::Plain), "true"), None);

@@ -115,16 +115,9 @@ impl<F: ReadAt> ParquetFile<F> {
         let groups = self.footer.row_groups.iter().enumerate();
         groups.flat_map(move |(row_group, group)| {
             let columns = self.footer.columns.iter().zip(&group.chunks).enumerate();
-            let asked =
-                columns.filter(move |(number, _)| column.is_none_or(|column| column == *number));
-            let rows = group.rows;
-            asked.map(move |(_, (column, about))| Chunk {
-                file: self,
-                row_group,
-                rows,
-                column,
-                about,
-            })
+            let asked = columns.filter(move |(number, _)| column.is_none_or(|it| it == *number));
+            let (file, rows) = (self, group.rows);
+            asked.map(move |(_, (column, about))| Chunk { file, row_group, rows, column, about })
         })
     }
 
@@ -241,9 +234,8 @@ pub fn footer(
     admit(FOOTER_GROWS * size)?;
     let mut bytes = vec![0; size as usize];
     file.read_exact_at(&mut bytes, length - TAIL - size)?;
-    let footer =
-        Footer::decode(&bytes).map_err(|error| anyhow!("the footer cannot be read: {error}"))?;
-    Ok((bytes, footer))
+    let footer = Footer::decode(&bytes);
+    Ok((bytes, footer.map_err(|error| anyhow!("the footer cannot be read: {error}"))?))
 }
 
 impl<F: ReadAt> Chunk<'_, F> {

@@ -105,9 +105,7 @@ impl Rewritten<'_> {
                 varint(&mut self.new, zigzag(length.into()));
                 before = LENGTH;
             }
-            let Some(kind) = kind else {
-                return Ok(());
-            };
+            let Some(kind) = kind else { return Ok(()) };
             let value = thrift.at();
             thrift.skip(kind)?;
             self.copied = thrift.at();
@@ -179,11 +177,9 @@ mod tests {
         let other_read = Footer::decode(&other).unwrap();
         for (number, group) in other_read.row_groups.iter().enumerate() {
             for (column, chunk) in group.chunks.iter().enumerate() {
-                let (Some(offset), Some(length)) = (chunk.filter_offset, chunk.filter_length)
-                else {
-                    panic!("no filter")
-                };
-                assert_eq!(FilterPlace::At { offset, length }, place(number, column));
+                let found = chunk.filter_offset.zip(chunk.filter_length).expect("a filter");
+                let found = FilterPlace::At { offset: found.0, length: found.1 };
+                assert_eq!(found, place(number, column));
             }
         }
         assert_eq!(removed(&other), without);

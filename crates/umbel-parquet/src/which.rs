@@ -134,10 +134,10 @@ impl<'a> Which<'a> {
                 let values = chunk.values();
                 if asked.as_ref().is_none_or(|(of, ..)| *of != values) {
                     let mut look_ups = LookUps::default();
-                    let wrong = keys.iter().map(|key| look_ups.push(&values, key));
-                    let wrong = wrong
-                        .filter_map(Result::err)
-                        .fold(None, |first, wrong| first.or_else(|| Some(wrong.to_string())));
+                    let mut wrong = None;
+                    for error in keys.iter().filter_map(|key| look_ups.push(&values, key).err()) {
+                        wrong.get_or_insert_with(|| error.to_string());
+                    }
                     asked = Some((values, look_ups, wrong));
                 }
                 let (_, look_ups, wrong) = asked.as_mut().expect("it was just made");

@@ -1,6 +1,7 @@
 //! The commands `BF.*`: syntax, answers and errors of RedisBloom over its Bloom filters and valkey-bloom's.
 //! valkey-bloom has its own words for `BF.INSERT`, its own `BF.INFO`, and `BF.LOAD`.
 
+use std::ffi::CStr;
 use std::fmt::Display;
 
 use umbel_foreign::redisbloom::RedisBloom;
@@ -9,41 +10,39 @@ use umbel_foreign::{Chain, Error, ForeignFilter, ForeignInsert, Format, Paramete
 
 use crate::lookup::{NOT_FOUND, exists, look, mexists, seed};
 use crate::server::{
-    Access, Answer, Argument, CommandSpec, Context, Either, Found, Key, NO_WORDS, Refusal,
-    exported, no_memory, spec,
+    Access::{Insert, Read},
+    Answer, Argument, CommandSpec, Context, Either, Found, Key, NO_WORDS, Refusal, exported,
+    no_memory, spec,
 };
 use crate::settings::{self, MOST_CAPACITY, MOST_ERROR, MOST_EXPANSION, check_size, object_limit};
 use crate::values::{Bloom, Foreign, Kept, Valkey};
 
 /// All commands.
 pub(crate) const COMMANDS: [CommandSpec; 12] = [
-    spec(c"bf.reserve", exported!(reserve), -4, Access::Insert, c"Creates a Bloom filter").fast(),
-    spec(c"bf.add", exported!(add), 3, Access::Insert, c"Adds an item; creates the filter"),
-    spec(c"bf.madd", exported!(madd), -3, Access::Insert, c"Adds items; creates the filter"),
-    spec(c"bf.insert", exported!(insert), -4, Access::Insert, c"Adds items, with options"),
+    spec(c"bf.reserve", exported!(reserve), -4, Insert, c"Creates a Bloom filter").fast(),
+    spec(c"bf.add", exported!(add), 3, Insert, c"Adds an item; creates the filter"),
+    spec(c"bf.madd", exported!(madd), -3, Insert, c"Adds items; creates the filter"),
+    spec(c"bf.insert", exported!(insert), -4, Insert, c"Adds items, with options"),
     spec(
         c"bf.exists",
         exported!(exists::<RedisBloom, ValkeyBloom>),
         3,
-        Access::Read,
+        Read,
         c"Whether an item may be there",
     ),
     spec(
         c"bf.mexists",
         exported!(mexists::<RedisBloom, ValkeyBloom>),
         -3,
-        Access::Read,
+        Read,
         c"Whether items may be there",
     ),
-    spec(c"bf.card", exported!(card), 2, Access::Read, c"How many items were added").fast(),
-    spec(c"bf.info", exported!(info), -2, Access::Read, c"What a filter is made of")
-        .fast()
-        .not_cached(),
-    spec(c"bf.debug", exported!(debug), 2, Access::Read, c"The links of a filter").not_cached(),
-    spec(c"bf.scandump", exported!(scandump), 3, Access::Read, c"A filter, chunk by chunk")
-        .not_cached(),
-    spec(c"bf.loadchunk", exported!(loadchunk), 4, Access::Insert, c"Takes a chunk of a filter"),
-    spec(c"bf.load", exported!(load), 3, Access::Insert, c"Takes a filter of valkey-bloom"),
+    spec(c"bf.card", exported!(card), 2, Read, c"How many items were added").fast(),
+    spec(c"bf.info", exported!(info), -2, Read, c"What a filter is made of").fast().not_cached(),
+    spec(c"bf.debug", exported!(debug), 2, Read, c"The links of a filter").not_cached(),
+    spec(c"bf.scandump", exported!(scandump), 3, Read, c"A filter, chunk by chunk").not_cached(),
+    spec(c"bf.loadchunk", exported!(loadchunk), 4, Insert, c"Takes a chunk of a filter"),
+    spec(c"bf.load", exported!(load), 3, Insert, c"Takes a filter of valkey-bloom"),
 ];
 
 const FULL: &str = "ERR non scaling filter is full";
@@ -344,9 +343,6 @@ fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `BF.MADD key item...`
 fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
-    if items.is_empty() {
-        return Err(Refusal::Arity);
-    }
     let creation = Some(&Creation::usual());
     add_all(context, &Addition { key: *key, items, creation, can_be_repeated: true })
 }
@@ -456,10 +452,7 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         _ => Refusal::Text(format!("ERR bloom object decoding failed: {why}")),
     })?;
     opened.set(Box::new(Valkey::new(filter)));
-    drop(opened);
-    context.replicate();
-    context.notify(c"bloom.reserve", *key);
-    context.reply_ok()
+    context.done(opened, c"bloom.reserve", *key)
 }
 
 /// The filter in data of `BF.LOAD`. All links but the newest count as full: a snapshot has only the newest link's
@@ -500,78 +493,25 @@ fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         [_, key, field] => (*key, Some(*field)),
         _ => return Err(Refusal::Arity),
     };
-    if let Either::Second(bloom) = context.key(key).get_either::<Bloom, Valkey>() {
-        return info_of_valkey(context, bloom, field);
-    }
-    look(context, key, |bloom: &Bloom| {
-        let filter = bloom.filter();
-        let growth = filter.grows().then_some(u64::from(filter.growth()));
-        let fields = [
-            ("CAPACITY", c"Capacity", Some(filter.capacity())),
-            ("SIZE", c"Size", Some(bloom.size())),
-            ("FILTERS", c"Number of filters", Some(filter.links().len() as u64)),
-            ("ITEMS", c"Number of items inserted", Some(filter.items())),
-            ("EXPANSION", c"Expansion rate", growth),
-        ];
-        let reply = |value: Option<u64>| match value {
-            Some(value) => context.reply_count(value),
-            None => context.reply_null(),
-        };
-        let Some(field) = field else {
-            context.reply_map(fields.len());
-            for (_, name, value) in fields {
-                context.reply_name(name);
-                reply(value);
-            }
-            return Ok(());
-        };
-        let found = fields.into_iter().find(|(word, ..)| field.is(word));
-        let (_, name, value) = found.ok_or(Refusal::Words("Invalid information value"))?;
-        if context.is_resp3() {
-            context.reply_map(1);
-            context.reply_name(name);
-        } else {
-            context.reply_array(1);
+    let (fields, is_valkey) = match context.key(key).get_either::<Bloom, Valkey>() {
+        Either::Missing => return Err(NOT_FOUND),
+        Either::Other => return Err(Refusal::WRONG_TYPE),
+        Either::First(bloom) => {
+            let filter = bloom.filter();
+            (fields(bloom, filter.grows().then_some(filter.growth())), false)
         }
-        reply(value);
-        Ok(())
-    })
-}
-
-/// A figure of a filter of valkey-bloom.
-enum Figure {
-    Count(u64),
-    Number(f64),
-    None,
-}
-
-/// Replies as valkey-bloom does: a flat array, or the value of one field.
-fn info_of_valkey(context: &Context, bloom: &Valkey, field: Option<Argument<'_>>) -> Answer {
-    let filter = bloom.filter();
-    let Properties { expansion, rate, tightening, .. } = *filter.properties();
-    let growth = if expansion == 0 { Figure::None } else { Figure::Count(expansion.into()) };
-    let mut fields = vec![
-        ("CAPACITY", c"Capacity", Figure::Count(filter.capacity())),
-        ("SIZE", c"Size", Figure::Count(bloom.size())),
-        ("FILTERS", c"Number of filters", Figure::Count(filter.links().len() as u64)),
-        ("ITEMS", c"Number of items inserted", Figure::Count(filter.items())),
-        ("ERROR", c"Error rate", Figure::Number(rate)),
-        ("EXPANSION", c"Expansion rate", growth),
-    ];
-    if expansion > 0 {
-        let most = filter.scaled(object_limit(), u64::MAX).capacity;
-        fields.extend([
-            ("TIGHTENING", c"Tightening ratio", Figure::Number(tightening)),
-            ("MAXSCALEDCAPACITY", c"Max scaled capacity", Figure::Count(most)),
-        ]);
-    }
+        Either::Second(bloom) => (fields_of_valkey(bloom), true),
+    };
     let reply = |figure: &Figure| match figure {
         Figure::Count(count) => context.reply_count(*count),
         Figure::Number(number) => context.reply_number(*number),
         Figure::None => context.reply_null(),
     };
     let Some(field) = field else {
-        context.reply_array(2 * fields.len());
+        match is_valkey {
+            true => context.reply_array(2 * fields.len()),
+            false => context.reply_map(fields.len()),
+        }
         for (_, name, figure) in &fields {
             context.reply_name(name);
             reply(figure);
@@ -579,9 +519,60 @@ fn info_of_valkey(context: &Context, bloom: &Valkey, field: Option<Argument<'_>>
         return Ok(());
     };
     let found = fields.iter().find(|(word, ..)| field.is(word));
-    let (.., figure) = found.ok_or(Refusal::Words("ERR invalid information value"))?;
+    let (_, name, figure) = found.ok_or(Refusal::Words(match is_valkey {
+        true => "ERR invalid information value",
+        false => "Invalid information value",
+    }))?;
+    // valkey-bloom replies with the value alone.
+    if !is_valkey && context.is_resp3() {
+        context.reply_map(1);
+        context.reply_name(name);
+    } else if !is_valkey {
+        context.reply_array(1);
+    }
     reply(figure);
     Ok(())
+}
+
+/// A figure of a filter.
+enum Figure {
+    Count(u64),
+    Number(f64),
+    None,
+}
+
+/// A field of `BF.INFO`: the word that asks for it, its name, its value.
+type Field = (&'static str, &'static CStr, Figure);
+
+/// The fields that the filters of both systems have.
+fn fields<R: Rule>(bloom: &Kept<Chain<R>>, growth: Option<u32>) -> Vec<Field>
+where
+    Chain<R>: Foreign,
+{
+    let filter = bloom.filter();
+    let growth = growth.map_or(Figure::None, |growth| Figure::Count(growth.into()));
+    vec![
+        ("CAPACITY", c"Capacity", Figure::Count(filter.capacity())),
+        ("SIZE", c"Size", Figure::Count(bloom.size())),
+        ("FILTERS", c"Number of filters", Figure::Count(filter.links().len() as u64)),
+        ("ITEMS", c"Number of items inserted", Figure::Count(filter.items())),
+        ("EXPANSION", c"Expansion rate", growth),
+    ]
+}
+
+fn fields_of_valkey(bloom: &Valkey) -> Vec<Field> {
+    let filter = bloom.filter();
+    let Properties { expansion, rate, tightening, .. } = *filter.properties();
+    let mut fields = fields(bloom, Some(expansion).filter(|growth| *growth > 0));
+    fields.insert(4, ("ERROR", c"Error rate", Figure::Number(rate)));
+    if expansion > 0 {
+        let most = filter.scaled(object_limit(), u64::MAX).capacity;
+        fields.extend([
+            ("TIGHTENING", c"Tightening ratio", Figure::Number(tightening)),
+            ("MAXSCALEDCAPACITY", c"Max scaled capacity", Figure::Count(most)),
+        ]);
+    }
+    fields
 }
 
 /// `BF.DEBUG key`
@@ -622,16 +613,9 @@ fn scandump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
             return Ok(());
         }
         let offset = iterator.checked_sub(1).and_then(|offset| u64::try_from(offset).ok());
-        match offset.and_then(|offset| filter.chunk(offset)) {
-            Some(chunk) => {
-                context.reply_integer(iterator + chunk.len() as i64);
-                context.reply_bytes(chunk);
-            }
-            None => {
-                context.reply_integer(0);
-                context.reply_bytes(b"");
-            }
-        }
+        let chunk = offset.and_then(|offset| filter.chunk(offset));
+        context.reply_integer(chunk.map_or(0, |chunk| iterator + chunk.len() as i64));
+        context.reply_bytes(chunk.unwrap_or_default());
         Ok(())
     })
 }
@@ -675,8 +659,5 @@ fn loadchunk(context: &Context, arguments: &[Argument<'_>]) -> Answer {
             })?;
         }
     }
-    drop(opened);
-    context.replicate();
-    context.notify(c"bloom.loadchunk", *key);
-    context.reply_ok()
+    context.done(opened, c"bloom.loadchunk", *key)
 }

@@ -5,7 +5,8 @@ use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
 use crate::lookup::{NOT_FOUND, exists, look, mexists, seed};
 use crate::server::{
-    Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported, no_memory, spec,
+    Access::{Delete, Insert, Read, Update},
+    Answer, Argument, CommandSpec, Context, Found, Refusal, exported, no_memory, spec,
 };
 use crate::settings::{
     self, MOST_BUCKET_SIZE, MOST_CAPACITY, MOST_EXPANSION, MOST_ITERATIONS, check_size,
@@ -14,35 +15,32 @@ use crate::values::Cuckoo;
 
 /// All commands.
 pub(crate) const COMMANDS: [CommandSpec; 14] = [
-    spec(c"cf.reserve", exported!(reserve), -3, Access::Insert, c"Creates a cuckoo filter").fast(),
-    spec(c"cf.add", exported!(add), 3, Access::Insert, c"Adds an item; creates the filter"),
-    spec(c"cf.addnx", exported!(addnx), 3, Access::Insert, c"Adds an item unless it is there"),
-    spec(c"cf.insert", exported!(insert), -4, Access::Insert, c"Adds items, with options"),
-    spec(c"cf.insertnx", exported!(insertnx), -4, Access::Insert, c"Adds items that are not there"),
+    spec(c"cf.reserve", exported!(reserve), -3, Insert, c"Creates a cuckoo filter").fast(),
+    spec(c"cf.add", exported!(add), 3, Insert, c"Adds an item; creates the filter"),
+    spec(c"cf.addnx", exported!(addnx), 3, Insert, c"Adds an item unless it is there"),
+    spec(c"cf.insert", exported!(insert), -4, Insert, c"Adds items, with options"),
+    spec(c"cf.insertnx", exported!(insertnx), -4, Insert, c"Adds items that are not there"),
     spec(
         c"cf.exists",
         exported!(exists::<RedisBloomCuckoo, RedisBloomCuckoo>),
         3,
-        Access::Read,
+        Read,
         c"Whether an item may be there",
     ),
     spec(
         c"cf.mexists",
         exported!(mexists::<RedisBloomCuckoo, RedisBloomCuckoo>),
         -3,
-        Access::Read,
+        Read,
         c"Whether items may be there",
     ),
-    spec(c"cf.count", exported!(count), 3, Access::Read, c"How often an item may be there"),
-    spec(c"cf.del", exported!(del), 3, Access::Delete, c"Takes an item away, once"),
-    spec(c"cf.compact", exported!(compact), 2, Access::Update, c"Gives back sub-filters"),
-    spec(c"cf.info", exported!(info), 2, Access::Read, c"What a filter is made of")
-        .fast()
-        .not_cached(),
-    spec(c"cf.debug", exported!(debug), 2, Access::Read, c"The same in one line").not_cached(),
-    spec(c"cf.scandump", exported!(scandump), 3, Access::Read, c"A filter, chunk by chunk")
-        .not_cached(),
-    spec(c"cf.loadchunk", exported!(loadchunk), 4, Access::Insert, c"Takes a chunk of a filter"),
+    spec(c"cf.count", exported!(count), 3, Read, c"How often an item may be there"),
+    spec(c"cf.del", exported!(del), 3, Delete, c"Takes an item away, once"),
+    spec(c"cf.compact", exported!(compact), 2, Update, c"Gives back sub-filters"),
+    spec(c"cf.info", exported!(info), 2, Read, c"What a filter is made of").fast().not_cached(),
+    spec(c"cf.debug", exported!(debug), 2, Read, c"The same in one line").not_cached(),
+    spec(c"cf.scandump", exported!(scandump), 3, Read, c"A filter, chunk by chunk").not_cached(),
+    spec(c"cf.loadchunk", exported!(loadchunk), 4, Insert, c"Takes a chunk of a filter"),
 ];
 
 const NO_GROWTH: &str = "ERR Insufficient memory";
@@ -345,10 +343,7 @@ fn compact(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         return Err(Refusal::Words("Cuckoo filter was not found"));
     };
     cuckoo.filter_mut().compact();
-    drop(opened);
-    context.replicate();
-    context.notify(c"cuckoo.compact", *key);
-    context.reply_ok()
+    context.done(opened, c"cuckoo.compact", *key)
 }
 
 /// `CF.INFO key`
@@ -414,15 +409,10 @@ fn scandump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
             }
             _ => filter.chunk(iterator as u64 - 1),
         };
+        context.reply_integer(chunk.map_or(0, |chunk| iterator + chunk.len() as i64));
         match chunk {
-            Some(chunk) => {
-                context.reply_integer(iterator + chunk.len() as i64);
-                context.reply_bytes(chunk);
-            }
-            None => {
-                context.reply_integer(0);
-                context.reply_null();
-            }
+            Some(chunk) => context.reply_bytes(chunk),
+            None => context.reply_null(),
         }
         Ok(())
     })
@@ -457,8 +447,5 @@ fn loadchunk(context: &Context, arguments: &[Argument<'_>]) -> Answer {
             }
         }
     }
-    drop(opened);
-    context.replicate();
-    context.notify(c"cuckoo.loadchunk", *key);
-    context.reply_ok()
+    context.done(opened, c"cuckoo.loadchunk", *key)
 }

@@ -75,9 +75,6 @@ pub(crate) fn mexists<A: Foreign, B: Foreign>(
     arguments: &[Argument<'_>],
 ) -> Answer {
     let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
-    if items.is_empty() {
-        return Err(Refusal::Arity);
-    }
     let mut opened = context.key(*key);
     context.reply_array(items.len());
     let filter: &dyn ForeignFilter = match opened.get_either::<Kept<A>, Kept<B>>() {

@@ -249,7 +249,7 @@ pub(crate) fn register(module: &Registration, arguments: &[String]) -> Result<()
     IS_LOADED.store(true, Ordering::Relaxed);
     for pair in arguments.chunks(2) {
         if let Err(what) = argument(pair) {
-            module.warn(&format!("loadmodule: {what}"));
+            module.context.warn(&format!("loadmodule: {what}"));
             return Err(Refused);
         }
     }

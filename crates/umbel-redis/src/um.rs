@@ -11,8 +11,9 @@ use umbel::{
 
 use crate::secrets;
 use crate::server::{
-    Access, Answer, Argument, CommandSpec, Context, End, Found, Handler, Job, Key, NO_WORDS,
-    Refusal, exported, no_memory, settle, spec,
+    Access::{Delete, Insert, Read},
+    Answer, Argument, CommandSpec, Context, End, Found, Handler, Job, Key, NO_WORDS, Refusal,
+    exported, no_memory, settle, spec,
 };
 use crate::settings::check_size;
 use crate::values::{Filter, Umbel};
@@ -39,30 +40,22 @@ macro_rules! changing {
 
 /// All commands.
 pub(crate) const COMMANDS: [CommandSpec; 13] = [
-    spec(c"um.reserve", writing!(reserve), -4, Access::Insert, c"Creates a filter"),
+    spec(c"um.reserve", writing!(reserve), -4, Insert, c"Creates a filter"),
     // Additions sent to replicas need no memory. A replica with its own `maxmemory` would have them denied by the
     // server, and then miss keys.
-    spec(c"um.add", changing!(add), 3, Access::Insert, c"Adds a key").in_place(),
-    spec(c"um.madd", changing!(madd), -3, Access::Insert, c"Adds keys").in_place(),
-    spec(c"um.addat", changing!(addat), -4, Access::Insert, c"Adds keys that came at a time")
-        .in_place(),
+    spec(c"um.add", changing!(add), 3, Insert, c"Adds a key").in_place(),
+    spec(c"um.madd", changing!(madd), -3, Insert, c"Adds keys").in_place(),
+    spec(c"um.addat", changing!(addat), -4, Insert, c"Adds keys that came at a time").in_place(),
     // Windows by time forget without a write, so clients would not learn that a cached reply is outdated.
-    spec(c"um.exists", exported!(exists), 3, Access::Read, c"Whether a key may be there")
-        .not_cached(),
-    spec(c"um.mexists", exported!(mexists), -3, Access::Read, c"Whether keys may be there")
-        .not_cached(),
-    spec(c"um.del", changing!(del), 3, Access::Delete, c"Takes a key out of a counting filter"),
-    spec(c"um.info", exported!(info), 2, Access::Read, c"The receipt of a filter")
-        .long()
-        .not_cached(),
-    spec(c"um.merge", writing!(merge), -3, Access::Insert, c"Joins filters").many_keys(),
-    spec(c"um.shrink", writing!(shrink), -2, Access::Insert, c"Makes a filter smaller"),
-    spec(c"um.dump", exported!(dump), 3, Access::Read, c"A part of a filter's file")
-        .long()
-        .not_cached(),
-    spec(c"um.load", writing!(load), 4, Access::Insert, c"Takes a part of a filter's file"),
-    spec(c"um.replay", changing!(replay), -4, Access::Insert, c"What a command did, as hashes")
-        .in_place(),
+    spec(c"um.exists", exported!(exists), 3, Read, c"Whether a key may be there").not_cached(),
+    spec(c"um.mexists", exported!(mexists), -3, Read, c"Whether keys may be there").not_cached(),
+    spec(c"um.del", changing!(del), 3, Delete, c"Takes a key out of a counting filter"),
+    spec(c"um.info", exported!(info), 2, Read, c"The receipt of a filter").long().not_cached(),
+    spec(c"um.merge", writing!(merge), -3, Insert, c"Joins filters").many_keys(),
+    spec(c"um.shrink", writing!(shrink), -2, Insert, c"Makes a filter smaller"),
+    spec(c"um.dump", exported!(dump), 3, Read, c"A part of a filter's file").long().not_cached(),
+    spec(c"um.load", writing!(load), 4, Insert, c"Takes a part of a filter's file"),
+    spec(c"um.replay", changing!(replay), -4, Insert, c"What a command did, as hashes").in_place(),
 ];
 
 /// The filter is missing, which does not mean that a key is absent.
@@ -311,18 +304,12 @@ fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `UM.MADD key item...`
 fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
-    if items.is_empty() {
-        return Err(Refusal::Arity);
-    }
     reply_all(context, &add_to(context, *key, None, &Keys::Items(items))?)
 }
 
 /// `UM.ADDAT key milliseconds item...`: into a window by time, whose clock never goes back.
 fn addat(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, time, items @ ..] = arguments else { return Err(Refusal::Arity) };
-    if items.is_empty() {
-        return Err(Refusal::Arity);
-    }
     let time = self::time(context, *time)?;
     reply_all(context, &add_to(context, *key, Some(time), &Keys::Items(items))?)
 }
@@ -376,9 +363,6 @@ fn exists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `UM.MEXISTS key item...`
 fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
-    if items.is_empty() {
-        return Err(Refusal::Arity);
-    }
     reply_all(context, &look_up(context, *key, items)?)
 }
 
@@ -501,44 +485,35 @@ fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 fn reply_receipt(context: &Context, receipt: &Receipt) -> Answer {
     let Receipt { plan, scheme, bits, set_bits, fill, keys, fpp, room, over_filled, .. } = receipt;
     context.reply_map(14 + receipt.facts.len());
-    let texts = [("kind", plan.kind().to_string()), ("scheme", scheme.to_string())];
-    for (name, text) in texts {
+    let reply = |name: &str, figure: &Figure| {
         context.reply_bytes(name.as_bytes());
-        context.reply_bytes(text.as_bytes());
-    }
-    let counts = [
-        ("bytes", receipt.bytes()),
-        ("bits", *bits),
-        ("set bits", *set_bits),
-        ("probes", plan.probes().into()),
-        ("planned keys", plan.keys()),
-        ("room", *room),
-    ];
-    for (name, count) in counts {
-        context.reply_bytes(name.as_bytes());
-        context.reply_count(count);
-    }
-    let numbers = [
-        ("planned fpp", plan.fpp()),
-        ("fill", *fill),
-        ("fpp", *fpp),
-        ("keys", keys.value),
-        ("keys at most", keys.high),
-    ];
-    for (name, number) in numbers {
-        context.reply_bytes(name.as_bytes());
-        context.reply_number(number);
-    }
-    context.reply_bytes(b"over-filled");
-    context.reply_bool(*over_filled);
-    for Fact { name, figure, .. } in &receipt.facts {
-        context.reply_bytes(name.replace('_', " ").as_bytes());
         match figure {
             Figure::Count(count) => context.reply_count(*count),
             Figure::Number(number) | Figure::Rate(number) => context.reply_number(*number),
             Figure::Text(text) => context.reply_bytes(text.as_bytes()),
             _ => context.reply_null(),
         }
+    };
+    let own = [
+        ("kind", Figure::Text(plan.kind().to_string())),
+        ("scheme", Figure::Text(scheme.to_string())),
+        ("bytes", Figure::Count(receipt.bytes())),
+        ("bits", Figure::Count(*bits)),
+        ("set bits", Figure::Count(*set_bits)),
+        ("probes", Figure::Count(plan.probes().into())),
+        ("planned keys", Figure::Count(plan.keys())),
+        ("room", Figure::Count(*room)),
+        ("planned fpp", Figure::Rate(plan.fpp())),
+        ("fill", Figure::Rate(*fill)),
+        ("fpp", Figure::Rate(*fpp)),
+        ("keys", Figure::Number(keys.value)),
+        ("keys at most", Figure::Number(keys.high)),
+    ];
+    own.iter().for_each(|(name, figure)| reply(name, figure));
+    context.reply_bytes(b"over-filled");
+    context.reply_bool(*over_filled);
+    for Fact { name, figure, .. } in &receipt.facts {
+        reply(&name.replace('_', " "), figure);
     }
     Ok(())
 }
@@ -566,9 +541,6 @@ fn merge(context: &Context, arguments: &[Argument<'_>]) -> Answer {
             Ok(union)
         },
     };
-    if arguments.len() < 3 {
-        return Err(Refusal::Arity);
-    }
     let is_long = MERGE.bytes(context, arguments)? >= LONG;
     do_job(context, arguments, is_long, |context, arguments| MERGE.job(context, arguments, 0))
 }

@@ -13,7 +13,7 @@ use umbel_foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
 
 use crate::statistics::splitmix;
 use xtask::nightly;
-use xtask::run::{self, root};
+use xtask::run::{self, entries, root};
 
 /// The driver, pinned.
 const CARGO_FUZZ: &str = "0.13.2";
@@ -141,7 +141,7 @@ fn build() -> Result<()> {
 /// A program that was built there; its folder is named after the machine.
 fn program(name: &str) -> Result<PathBuf> {
     let build = folder().join("build");
-    let machines = fs::read_dir(&build)?.flatten().map(|entry| entry.path());
+    let machines = entries(&build)?.into_iter();
     let mut programs = machines.map(|machine| machine.join("release").join(name));
     programs
         .find(|path| path.exists())
@@ -201,57 +201,38 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
     Ok(new.iter().map(|path| format!("{name}: {}", path.display())).collect())
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    Ok(fs::read_dir(folder)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()?)
-}
-
 /// The seeds of a target: the files in `testdata` that it reads, and for formats also small filters, in which every
 /// change matters.
 fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
     let most = target.most_bytes();
+    let of = |folder: &str, is: fn(&[u8]) -> bool| -> Result<Vec<Vec<u8>>> {
+        let mut files = files(&root().join("testdata").join(folder))?;
+        files.retain(|file| is(file));
+        Ok(files)
+    };
     let mut seeds = match target.program {
-        "file" => {
-            let mut files = files(&root().join("testdata/golden"))?;
-            files.retain(|file| file.starts_with(b"\x89UMBEL"));
-            files.extend(described()?);
-            files
-        }
+        "file" => [of("golden", |file| file.starts_with(b"\x89UMBEL"))?, described()?].concat(),
         "shared" => {
-            let mut files = files(&root().join("testdata/shared"))?;
-            files.retain(|file| !file.starts_with(b"\x89UMBEL") && file.starts_with(b"\x89UM"));
-            files
+            of("shared", |file| !file.starts_with(b"\x89UMBEL") && file.starts_with(b"\x89UM"))?
         }
         "footer" => {
-            let mut files = files(&root().join("testdata/foreign/parquet"))?;
-            files.retain(|file| file.ends_with(b"PAR1"));
             let footer = |file: Vec<u8>| {
                 let (rest, length) = file[..file.len() - 4].split_last_chunk().expect("it is one");
                 rest[rest.len() - u32::from_le_bytes(*length) as usize..].to_vec()
             };
+            let files = of("foreign/parquet", |file| file.ends_with(b"PAR1"))?;
             files.into_iter().map(footer).collect()
         }
-        "index" => {
-            let mut files = files(&root().join("testdata/find"))?;
-            files.retain(|file| file.starts_with(b"\x89UM"));
-            files
-        }
+        "index" => of("find", |file| file.starts_with(b"\x89UM"))?,
         "foreign" => {
             let mut seeds = files(&root().join("testdata/foreign"))?;
             for folder in ["redisbloom", "redisbloom-cuckoo"] {
                 seeds.extend(chains(&root().join("testdata/foreign").join(folder))?);
             }
-            let formats = Format::ALL
-                .iter()
-                .copied()
-                .filter(|format| target.format.is_none_or(|only| only == *format));
-            let formats: Vec<_> = formats.collect();
-            seeds.retain(|seed| {
-                formats
-                    .iter()
-                    .any(|format| Foreign::decode_with(*format, &seed[..], &told(*format)).is_ok())
-            });
+            let mut formats = Format::ALL.to_vec();
+            formats.retain(|format| target.format.is_none_or(|only| only == *format));
+            let is = |seed: &[u8], of: Format| Foreign::decode_with(of, seed, &told(of)).is_ok();
+            seeds.retain(|seed| formats.iter().any(|format| is(seed, *format)));
             for format in formats {
                 for given in parameters(format) {
                     seeds.extend(small(format, &given)?);

@@ -12,7 +12,6 @@ mod vectors;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
 use clap::Parser;
 
 /// Chores of the umbel repository that need the library.
@@ -26,18 +25,8 @@ enum Chore {
 }
 
 fn main() -> ExitCode {
-    match run(&Chore::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("cargo x: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(chore: &Chore) -> Result<()> {
-    match chore {
+    xtask::run::exit(match Chore::parse() {
         Chore::Golden => golden::run(),
-        Chore::Fuzz(arguments) => fuzz::run(arguments),
-    }
+        Chore::Fuzz(arguments) => fuzz::run(&arguments),
+    })
 }

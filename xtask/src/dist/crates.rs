@@ -27,24 +27,19 @@ pub(super) fn all(out: &Path) -> Result<Vec<Piece>> {
     let start = Instant::now();
     run::run(pack.env("CARGO_TARGET_DIR", &packed))?;
     let mut pieces = Vec::new();
-    for entry in fs::read_dir(packed.join("package"))? {
-        let path = entry?.path();
+    for path in run::entries(&packed.join("package"))? {
         if path.extension().is_none_or(|extension| extension != "crate") {
             continue;
         }
         let listed = run::printed(Command::new("tar").arg("tzf").arg(&path))?;
         for needed in ["/README.md", "/LICENSE-MIT", "/LICENSE-APACHE"] {
-            ensure!(
-                listed.lines().any(|file| file.ends_with(needed)),
-                "{}: no {needed}",
-                path.display()
-            );
+            let has = listed.lines().any(|file| file.ends_with(needed));
+            ensure!(has, "{}: no {needed}", path.display());
         }
         let file = out.join(path.file_name().context("it has a name")?);
         fs::copy(&path, &file)?;
         let used = "compiled from the .crate files alone".to_owned();
         pieces.push(Piece { file, took: start.elapsed(), used });
     }
-    pieces.sort_unstable_by(|one, other| one.file.cmp(&other.file));
     Ok(pieces)
 }

@@ -53,8 +53,7 @@ impl Piece {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let out = out();
-    let _ = fs::remove_dir_all(&out);
-    fs::create_dir_all(&out)?;
+    run::empty(&out)?;
     let wanted =
         |piece: &str| arguments.pieces.is_empty() || arguments.pieces.iter().any(|p| p == piece);
     let mut pieces = Vec::new();

@@ -42,16 +42,13 @@ fn tree(folder: &Path, processor: &str) -> Result<PathBuf> {
     put(folder.join("LICENSE-MIT"), "usr/share/doc/umbel/copyright")?;
     put(folder.join("LICENSE-APACHE"), "usr/share/doc/umbel/LICENSE-APACHE")?;
     put(folder.join("CHANGELOG.md"), "usr/share/doc/umbel/changelog")?;
-    for page in fs::read_dir(folder.join("man"))? {
-        let page = page?;
-        let name = page.file_name().to_string_lossy().into_owned();
-        put(page.path(), &format!("usr/share/man/man1/{name}"))?;
+    for page in run::entries(&folder.join("man"))? {
+        let name = page.file_name().context("it has a name")?.to_string_lossy().into_owned();
+        put(page, &format!("usr/share/man/man1/{name}"))?;
     }
     let mut gzip = Command::new("gzip");
-    gzip.args(["-9nr"])
-        .arg(tree.join("usr/share/man"))
-        .arg(tree.join("usr/share/doc/umbel/changelog"));
-    run::run(&mut gzip)?;
+    gzip.args(["-9nr"]).arg(tree.join("usr/share/man"));
+    run::run(gzip.arg(tree.join("usr/share/doc/umbel/changelog")))?;
     run::run(Command::new("chmod").args(["-R", "u=rwX,go=rX"]).arg(&tree))?;
     Ok(tree)
 }
@@ -95,8 +92,7 @@ fn rpm(tree: &Path, processor: &str, out: &Path) -> Result<(PathBuf, String)> {
         tree.display()
     );
     let top = tree.with_file_name(format!("{processor}-rpm"));
-    let _ = fs::remove_dir_all(&top);
-    fs::create_dir_all(&top)?;
+    run::empty(&top)?;
     let file = top.join("umbel.spec");
     fs::write(&file, spec)?;
     let mut build = Command::new("rpmbuild");
@@ -126,8 +122,7 @@ fn rpm(tree: &Path, processor: &str, out: &Path) -> Result<(PathBuf, String)> {
 /// An empty folder that packages are installed into.
 fn clean_root(name: &str) -> Result<PathBuf> {
     let root = target().join("dist-roots").join(name);
-    let _ = fs::remove_dir_all(&root);
-    fs::create_dir_all(&root)?;
+    run::empty(&root)?;
     Ok(root)
 }
 

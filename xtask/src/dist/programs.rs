@@ -38,10 +38,8 @@ with zipfile.ZipFile(out, 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as file:
 
 /// Makes the programs, and packages of the Linux ones.
 pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>> {
-    let targets: Vec<_> = TARGETS
-        .iter()
-        .filter(|triple| only.is_empty() || only.iter().any(|t| t == *triple))
-        .collect();
+    let wanted = |triple: &&&str| only.is_empty() || only.iter().any(|t| t == **triple);
+    let targets: Vec<_> = TARGETS.iter().filter(wanted).collect();
     ensure!(!targets.is_empty(), "no such target; there are {}", TARGETS.join(", "));
     cross::require(targets.iter().map(|triple| (**triple, needs(triple))))?;
     let mut texts = None;
@@ -112,10 +110,8 @@ fn texts(triple: &str, program: &Path) -> Result<PathBuf> {
         ("fish", "umbel.fish"),
         ("powershell", "_umbel.ps1"),
     ] {
-        fs::write(
-            folder.join("completions").join(name),
-            run::printed(&mut umbel(&["completions", shell])?)?,
-        )?;
+        let text = run::printed(&mut umbel(&["completions", shell])?)?;
+        fs::write(folder.join("completions").join(name), text)?;
     }
     Ok(folder)
 }
@@ -125,13 +121,8 @@ fn filled(triple: &str, program: &Path, texts: &Path) -> Result<PathBuf> {
     let folder = with_licences("umbel", "umbel-cli", FEATURES, triple)?;
     fs::copy(program, folder.join(name(triple)))?;
     fs::copy(root().join("README.md"), folder.join("README.md"))?;
-    run::run(
-        Command::new("cp")
-            .arg("-r")
-            .arg(texts.join("man"))
-            .arg(texts.join("completions"))
-            .arg(&folder),
-    )?;
+    let texts = ["man", "completions"].map(|name| texts.join(name));
+    run::run(Command::new("cp").arg("-r").args(texts).arg(&folder))?;
     Ok(folder)
 }
 
@@ -144,8 +135,7 @@ pub(super) fn with_licences(
 ) -> Result<PathBuf> {
     let version = version()?;
     let folder = target().join("dist-folders").join(format!("{name}-{version}-{triple}"));
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder)?;
+    run::empty(&folder)?;
     for file in ["CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         fs::copy(root().join(file), folder.join(file))?;
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use xtask::python::Python;
+use xtask::python::{PIP_INSTALL, Python};
 use xtask::run::{self, cargo, root, target};
 
 use super::{Piece, module};
@@ -133,8 +133,7 @@ fn needs_musl(wheel: &Path, folder: &Path) -> Result<()> {
 /// The folder for the results, emptied.
 fn empty() -> Result<PathBuf> {
     let folder = target().join("handed-out");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder)?;
+    run::empty(&folder)?;
     Ok(folder)
 }
 
@@ -176,15 +175,13 @@ fn python() -> Result<Command> {
     let programs = Path::new(command.get_program()).parent().map(Path::to_owned);
     let others = std::env::var_os("PATH").unwrap_or_default();
     let all = programs.into_iter().chain(std::env::split_paths(&others));
-    let all = std::env::join_paths(all)?;
-    command.env("PATH", all);
+    command.env("PATH", std::env::join_paths(all)?);
     Ok(command)
 }
 
 /// The file with an extension that was last made in a folder.
 fn newest(folder: &Path, extension: &str) -> Result<PathBuf> {
-    let files = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
-    let mut files: Vec<PathBuf> = files.collect::<Result<_>>()?;
+    let mut files = run::entries(folder)?;
     files.retain(|file| file.extension().is_some_and(|found| found == extension));
     let made = |file: &PathBuf| file.metadata().and_then(|meta| meta.modified()).ok();
     let found = files.into_iter().max_by_key(made);
@@ -226,7 +223,7 @@ fn from_archive(archive: &Path, folder: &Path) -> Result<PathBuf> {
 /// Installs a wheel into a folder and tries it.
 fn try_out(wheel: &Path, folder: &Path) -> Result<()> {
     let mut pip = python()?;
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]);
-    run::run(pip.args(["--no-deps", "--target"]).arg(folder).arg(wheel))?;
+    pip.args(PIP_INSTALL).args(["--no-index", "--no-deps", "--target"]);
+    run::run(pip.arg(folder).arg(wheel))?;
     run::run(python()?.args(["-c", TRY]).env("PYTHONPATH", folder))
 }

@@ -743,11 +743,6 @@ enum From {
     New(Vec<u64>),
 }
 
-/// A group without a place yet.
-fn group(rows: u32, columns: usize) -> Group {
-    Group { rows, columns: columns as u32, place: 0 }
-}
-
 impl Groups {
     /// New filters form groups; groups of the old index are unchanged, without the blocks that are gone.
     fn appended(old: &Index, filters: &[Filter]) -> Result<Self> {
@@ -772,7 +767,8 @@ impl Groups {
             same.sort_unstable();
             for some in same.chunks(WIDTH) {
                 let blocks = some.iter().map(|filter| filter.0).collect();
-                self.all.push((group(rows, some.len()), blocks));
+                // It gets its place later.
+                self.all.push((Group { rows, columns: some.len() as u32, place: 0 }, blocks));
                 self.from.push(From::New(some.iter().map(|filter| filter.1).collect()));
             }
         }

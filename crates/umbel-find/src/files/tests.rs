@@ -102,27 +102,29 @@ fn text(draw: &mut Draw) -> Vec<u8> {
     text
 }
 
+/// What an encoder makes of some bytes.
+macro_rules! through {
+    ($encoder:expr, $bytes:expr) => {{
+        let mut to = $encoder;
+        to.write_all($bytes).unwrap();
+        to.finish().unwrap()
+    }};
+}
+
 fn compressed(draw: &mut Draw, bytes: &[u8]) -> Vec<u8> {
-    macro_rules! through {
-        ($encoder:expr) => {{
-            let mut to = $encoder;
-            to.write_all(bytes).unwrap();
-            to.finish().unwrap()
-        }};
-    }
     let out = Vec::new();
     match draw.below(8) {
-        0 => through!(flate2::write::GzEncoder::new(out, flate2::Compression::fast())),
+        0 => through!(flate2::write::GzEncoder::new(out, flate2::Compression::fast()), bytes),
         1 => {
             // Several frames.
             let (one, other) = bytes.split_at(draw.below(bytes.len() + 1));
             [one, other].map(|part| zstd::encode_all(part, 1).unwrap()).concat()
         }
-        2 => through!(bzip2::write::BzEncoder::new(out, bzip2::Compression::fast())),
-        3 => through!(lz4_flex::frame::FrameEncoder::new(out)),
+        2 => through!(bzip2::write::BzEncoder::new(out, bzip2::Compression::fast()), bytes),
+        3 => through!(lz4_flex::frame::FrameEncoder::new(out), bytes),
         4 => {
             let options = lzma_rust2::XzOptions::with_preset(0);
-            through!(lzma_rust2::XzWriter::new(out, options).unwrap())
+            through!(lzma_rust2::XzWriter::new(out, options).unwrap(), bytes)
         }
         _ => bytes.to_vec(),
     }
@@ -228,10 +230,7 @@ fn change(draw: &mut Draw, texts: &mut Vec<(PathBuf, Vec<u8>)>, folder: &Path) {
     let number = draw.below(texts.len());
     match draw.below(8) {
         // Appended, cut off, or other bytes of the same length.
-        0 => {
-            let more = text(draw);
-            texts[number].1.extend(more);
-        }
+        0 => texts[number].1.extend(text(draw)),
         1 => {
             let length = draw.below(texts[number].1.len() + 1);
             texts[number].1.truncate(length);
@@ -346,8 +345,8 @@ fn grep(needle: &[u8], ignore_case: bool, file: &Path) -> Vec<u8> {
 
 #[test]
 fn values_of_a_field_are_found_in_records_of_every_format() {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = dir.path();
+    let (dir, index, lines) = workplace(2);
+    let file = dir.path().join("table");
     let key = || vec!["id".to_owned()];
     let [mut csv, mut tsv, mut json] = ["n,id\n", "id\tn\n", ""].map(String::from);
     for i in 0..900 {
@@ -361,9 +360,7 @@ fn values_of_a_field_are_found_in_records_of_every_format() {
         (&tsv, Records::Tsv { delimiter: b'\t', header: true, key: key() }),
         (&json, Records::JsonLines { key: key(), raw: false }),
     ] {
-        let (file, index) = (folder.join("table"), folder.join("table.index"));
         fs::write(&file, text).unwrap();
-        let lines = options(folder, 2);
         let of_field = Options { form: records.into(), ..lines.clone() };
         let built = index_of(&file, &index, &of_field);
         assert!(built.blocks > 10, "{}", built.blocks);
@@ -389,23 +386,17 @@ fn values_of_a_field_are_found_in_records_of_every_format() {
 #[test]
 fn a_hit_in_a_compressed_file_does_not_read_it_from_its_start() {
     let (dir, index, options) = workplace(2);
-    let folder = dir.path();
+    let (file, other) = (dir.path().join("log"), dir.path().join("other"));
     let line = |i: u64| format!("line {i} id={:016x}\n", mix(i)).into_bytes();
     let text: Vec<u8> = (0..30_000).flat_map(line).collect();
     let parts: Vec<&[u8]> = text.chunks(20_000).collect();
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    gzip.write_all(&text).unwrap();
-    let gzip = gzip.finish().unwrap();
+    let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    let gzip = through!(gzip, &text);
     let zstd: Vec<u8> = parts.iter().flat_map(|part| zstd::encode_all(*part, 1).unwrap()).collect();
-    let lz4 = parts.iter().flat_map(|part| {
-        let mut out = lz4_flex::frame::FrameEncoder::new(Vec::new());
-        out.write_all(part).unwrap();
-        out.finish().unwrap()
-    });
-    let lz4: Vec<u8> = lz4.collect();
+    let lz4 = || lz4_flex::frame::FrameEncoder::new(Vec::new());
+    let lz4: Vec<u8> = parts.iter().flat_map(|part| through!(lz4(), part)).collect();
     // A block of deflate has up to 64 KiB of text here, and points are 4 KiB apart or a block.
     for (bytes, most) in [(&text, 1 << 13), (&zstd, 40_000), (&lz4, 40_000), (&gzip, 200_000)] {
-        let file = folder.join("log");
         fs::write(&file, bytes).unwrap();
         index_of(&file, &index, &options);
         let look = |i: u64| {
@@ -417,11 +408,10 @@ fn a_hit_in_a_compressed_file_does_not_read_it_from_its_start() {
         let read = (0..30_000).step_by(997).map(look).max().unwrap();
         assert!(read < most, "{read}");
         // Updates keep the old index's decoder data, whether they append or rewrite everything.
-        let both = [file, folder.join("other")];
         for round in 0..12 {
-            fs::write(&both[1], format!("{round}").repeat(5000)).unwrap();
-            build(&index, Existing::Replace, &both, &options).unwrap();
-            fs::write(&both[1], format!("{round} x").repeat(5000 * round)).unwrap();
+            fs::write(&other, format!("{round}").repeat(5000)).unwrap();
+            build(&index, Existing::Replace, &[file.clone(), other.clone()], &options).unwrap();
+            fs::write(&other, format!("{round} x").repeat(5000 * round)).unwrap();
             update(&index, &options.resources).unwrap();
             about(&index).unwrap();
             look(round as u64 * 2003);
@@ -524,19 +514,16 @@ fn a_block_that_looks_compressed_is_plain() {
 /// Every byte of an index is covered by a checksum or checked.
 #[test]
 fn a_damaged_index_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = dir.path();
+    let (dir, index, options) = workplace(1);
+    let damaged = dir.path().join("damaged");
     let draw = &mut Draw(7);
-    for number in 0..5 {
-        fs::write(folder.join(format!("{number}.log")), text(draw)).unwrap();
-    }
-    let (index, damaged) = (folder.join("index"), folder.join("damaged"));
-    let paths: Vec<_> = (0..5).map(|number| folder.join(format!("{number}.log"))).collect();
-    build(&index, Existing::Keep, &paths, &options(folder, 1)).unwrap();
+    let paths = [0, 1, 2, 3, 4].map(|number| dir.path().join(format!("{number}.log")));
+    paths.iter().for_each(|path| fs::write(path, text(draw)).unwrap());
+    build(&index, Existing::Keep, &paths, &options).unwrap();
     damages(&fs::read(&index).unwrap(), &damaged);
     let built = fs::metadata(&index).unwrap().len();
     fs::write(&paths[1], text(draw)).unwrap();
-    update(&index, &options(folder, 1).resources).unwrap();
+    update(&index, &options.resources).unwrap();
     let updated = fs::read(&index).unwrap();
     assert!(updated.len() as u64 > built, "the update appended");
     // The old part is unchanged, except for the unused header, and missing columns do not count as damage.
@@ -579,8 +566,7 @@ fn damages(whole: &[u8], damaged: &Path) {
 #[test]
 fn a_forged_index_is_refused() {
     let (dir, index, options) = workplace(1);
-    let folder = dir.path();
-    let file = folder.join("log");
+    let file = dir.path().join("log");
     fs::write(&file, (0..200).map(|i| format!("line {i}\n")).collect::<String>()).unwrap();
     index_of(&file, &index, &options);
     let whole = fs::read(&index).unwrap();
@@ -630,8 +616,7 @@ fn a_forged_index_is_refused() {
 #[test]
 fn an_update_leaves_an_index_alone_that_was_made_anew() {
     let (dir, index, options) = workplace(1);
-    let folder = dir.path();
-    let logs = ["a", "b"].map(|name| folder.join(name));
+    let logs = ["a", "b"].map(|name| dir.path().join(name));
     logs.iter().for_each(|log| fs::write(log, "one line\n").unwrap());
     build(&index, Existing::Keep, &logs[..1], &options).unwrap();
     let old = fs::File::open(&index).unwrap();
@@ -647,11 +632,10 @@ fn an_update_leaves_an_index_alone_that_was_made_anew() {
 #[test]
 fn a_file_that_changes_while_others_are_searched_is_searched_in_full() {
     let (dir, index, options) = workplace(1);
-    let folder = dir.path();
     let line = |word: &str, i: usize| format!("{word} {i:>200}\n");
     let word = |is_it| if is_it { "needle" } else { "nothin" };
     let text = |at: usize| (0..50).map(|i| line(word(i == at), i)).collect::<String>();
-    let logs = ["a", "b"].map(|name| folder.join(name));
+    let logs = ["a", "b"].map(|name| dir.path().join(name));
     logs.iter().for_each(|log| fs::write(log, text(2)).unwrap());
     build(&index, Existing::Keep, &logs, &options).unwrap();
     let wanted = wanted("needle");
@@ -697,8 +681,7 @@ fn a_panic_ends_a_search() {
 #[test]
 fn an_update_drops_what_was_named_and_is_gone() {
     let (dir, index, options) = workplace(1);
-    let folder = dir.path();
-    let logs = ["a", "b", "c"].map(|name| folder.join(name));
+    let logs = ["a", "b", "c"].map(|name| dir.path().join(name));
     fs::create_dir(&logs[2]).unwrap();
     for path in [&logs[0], &logs[1], &logs[2].join("d")] {
         fs::write(path, "one line\n").unwrap();
@@ -727,15 +710,13 @@ fn an_update_drops_what_was_named_and_is_gone() {
 
 #[test]
 fn a_value_is_that_of_every_text_that_is_equal_to_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let (folder, index) = (dir.path(), dir.path().join("index"));
-    fs::write(folder.join("a"), "{\"id\": \"X\"}\n{\"id\": \"y\"}\n").unwrap();
-    let lines = options(folder, 1);
+    let (dir, index, lines) = workplace(1);
+    let file = dir.path().join("a");
+    fs::write(&file, "{\"id\": \"X\"}\n{\"id\": \"y\"}\n").unwrap();
     let normalization = umbel_sets::Normalization { ignore_case: true, ..Default::default() };
     let records = Records::JsonLines { key: vec!["id".to_owned()], raw: false };
     let form = Form { normalization, ..records.into() };
-    let of_field = Options { form, ..lines.clone() };
-    build(&index, Existing::Keep, &[folder.join("a")], &of_field).unwrap();
+    index_of(&file, &index, &Options { form, ..lines.clone() });
     let texts = ["x", "z", "X", "Y"].map(|text| text.as_bytes().to_vec()).to_vec();
     let wanted = Wanted { texts, matching: Matching::default() };
     // Which texts lines have.
@@ -749,10 +730,9 @@ fn a_value_is_that_of_every_text_that_is_equal_to_it() {
 
 #[test]
 fn more_texts_than_fit_in_memory_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let (dir, _, options) = workplace(1);
     let log = dir.path().join("log");
     fs::write(&log, "one line\n").unwrap();
-    let options = options(dir.path(), 1);
     let many = |count: usize| {
         let texts = (0..count).map(|i| i.to_string().into_bytes()).collect();
         search(&log, &Wanted { texts, matching: Matching::default() }, &options)
@@ -790,13 +770,12 @@ fn short_records_after_a_long_one_are_found() {
 /// A file of several parts that begins with a byte order mark, which is not part of the first value.
 #[test]
 fn a_byte_order_mark_is_none_of_a_value() {
-    let dir = tempfile::tempdir().unwrap();
-    let (folder, file, index) = (dir.path(), dir.path().join("rows"), dir.path().join("index"));
+    let (dir, index, lines) = workplace(2);
+    let file = dir.path().join("rows");
     let key = |name: &str| vec![name.to_owned()];
     let rows = |row: &dyn Fn(usize) -> String| -> Vec<u8> {
         ["\u{feff}".to_owned()].into_iter().chain((0..9000).map(row)).collect::<String>().into()
     };
-    let lines = options(folder, 2);
     for (records, text) in [
         (Records::Fields { end: b'\n', key: key("1") }, rows(&|i| format!("value{i} other\n"))),
         (
@@ -806,8 +785,7 @@ fn a_byte_order_mark_is_none_of_a_value() {
     ] {
         assert!(text.len() > 2 << 16, "more than one part");
         fs::write(&file, &text).unwrap();
-        let of_field = Options { form: records.into(), ..lines.clone() };
-        index_of(&file, &index, &of_field);
+        index_of(&file, &index, &Options { form: records.into(), ..lines.clone() });
         for i in [0, 1, 8999] {
             let (found, _) = search(&index, &wanted(&format!("value{i}")), &lines).unwrap();
             assert_eq!(found.iter().map(|line| line.1).collect::<Vec<_>>(), [i + 1]);

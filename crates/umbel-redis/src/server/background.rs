@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::api::{self, BlockedClient, Ctx, Str, api};
-use super::{Answer, Argument, Context, Handler, Refusal};
+use super::{Answer, Argument, Context, Handler, Refusal, string};
 
 /// The last step of a job: applies what it made, and replies.
 pub(crate) type End = Box<dyn FnOnce(&Context, &[Argument<'_>]) -> Answer + Send>;
@@ -95,11 +95,7 @@ impl Context {
     fn wait(&self, arguments: &[Argument<'_>]) -> Waiting {
         // SAFETY: a context of the command in progress; its arguments are copied, as they may be freed early.
         unsafe {
-            let copy = |argument: &Argument<'_>| {
-                let bytes = argument.bytes();
-                (api().CreateString)(null_mut(), bytes.as_ptr().cast(), bytes.len())
-            };
-            let arguments = arguments.iter().map(copy).collect();
+            let arguments = arguments.iter().map(|argument| string(argument.bytes())).collect();
             let client = (api().BlockClient)(self.raw, None, None, None, 0);
             (api().SetDisconnectCallback)(client, forget);
             Waiting { client, arguments, at_replica: self.is_replica() }

@@ -8,6 +8,7 @@ mod types;
 
 use std::ffi::{CStr, CString, c_int, c_long};
 use std::marker::PhantomData;
+use std::ptr::null_mut;
 
 use api::{Ctx, KeyHandle, Str, api};
 
@@ -101,6 +102,12 @@ impl<'a> Argument<'a> {
         let read = unsafe { (api().StringToDouble)(self.raw, &raw mut number) };
         (read == api::OK && !number.is_nan()).then_some(number)
     }
+}
+
+/// Makes a string of the server, for the caller to free.
+fn string(bytes: &[u8]) -> *mut Str {
+    // SAFETY: the server copies the bytes; without a context, the string is the caller's.
+    unsafe { (api().CreateString)(null_mut(), bytes.as_ptr().cast(), bytes.len()) }
 }
 
 /// Makes a text for the server; NUL bytes become blanks.
@@ -264,7 +271,7 @@ impl Context {
     /// For the server's use of a value outside the module's commands. Query only its flags and the information about
     /// memory.
     fn of_value() -> Self {
-        Self { raw: std::ptr::null_mut(), has_command: false }
+        Self { raw: null_mut(), has_command: false }
     }
 
     /// Returns whether the write must be accepted, because it comes from the primary or from a file.
@@ -310,10 +317,7 @@ impl Context {
         // a vector of strings and their number, which the server retains if it keeps them. An argument is just a
         // pointer to a string.
         unsafe {
-            let create = |word: &[u8]| {
-                (api().CreateString)(std::ptr::null_mut(), word.as_ptr().cast(), word.len())
-            };
-            let words: Vec<*mut Str> = words.iter().map(|word| create(word.as_ref())).collect();
+            let words: Vec<*mut Str> = words.iter().map(|word| string(word.as_ref())).collect();
             (api().Replicate)(
                 self.raw,
                 command.as_ptr(),
@@ -324,7 +328,7 @@ impl Context {
                 items.as_ptr().cast::<*mut Str>(),
                 items.len(),
             );
-            words.into_iter().for_each(|word| (api().FreeString)(std::ptr::null_mut(), word));
+            words.into_iter().for_each(|word| (api().FreeString)(null_mut(), word));
         }
     }
 
@@ -347,6 +351,14 @@ impl Context {
         // SAFETY: it writes that many bytes.
         unsafe { (api().GetRandomBytes)(bytes.as_mut_ptr(), N) };
         bytes
+    }
+
+    /// Ends a command that changed an open key: sends the command as it is, publishes an event, and replies.
+    pub(crate) fn done(&self, opened: Key<'_>, event: &CStr, key: Argument<'_>) -> Answer {
+        drop(opened);
+        self.replicate();
+        self.notify(event, key);
+        self.reply_ok()
     }
 
     /// Publishes a keyspace event.

@@ -1,11 +1,13 @@
 //! Registers the module with the server: types, commands, settings.
 
 use std::ffi::{CStr, c_int, c_longlong, c_uint, c_void};
+use std::marker::PhantomData;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::api::{self, BeginSearch, Command, CommandInfo, Ctx, KeySpec, Str, api};
 use super::types::{Value, methods};
+use super::{Argument, Context, string};
 
 /// What a command does to its key, which is its first argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,17 +50,16 @@ pub(crate) const fn spec(
     access: Access,
     summary: &'static CStr,
 ) -> CommandSpec {
-    let (is_fast, is_long, is_in_place, last_key, is_cacheable) = (false, false, false, 1, true);
     CommandSpec {
         name,
         function,
         arity,
         access,
-        is_fast,
-        is_long,
-        is_in_place,
-        last_key,
-        is_cacheable,
+        is_fast: false,
+        is_long: false,
+        is_in_place: false,
+        last_key: 1,
+        is_cacheable: true,
         summary,
     }
 }
@@ -87,7 +88,7 @@ impl CommandSpec {
 
 /// A module that is being loaded.
 pub(crate) struct Registration {
-    ctx: *mut Ctx,
+    pub(crate) context: Context,
 }
 
 /// The server refused something; its log has the reason.
@@ -116,19 +117,18 @@ impl Registration {
             (api().SetModuleAttribs)(ctx, name.as_ptr(), version, 1);
             (api().SetModuleOptions)(ctx, api::HANDLE_IO_ERRORS);
         }
-        Ok(Self { ctx })
-    }
-
-    pub(crate) fn warn(&self, what: &str) {
-        let what = super::text(what);
-        // SAFETY: as above; the format takes a text.
-        unsafe { (api().Log)(self.ctx, c"warning".as_ptr(), c"%s".as_ptr(), what.as_ptr()) };
+        Ok(Self { context: Context { raw: ctx, has_command: false } })
     }
 
     pub(crate) fn value<T: Value>(&self) -> Result<(), Refused> {
         // SAFETY: as above; the server copies the methods.
         let made = unsafe {
-            (api().CreateDataType)(self.ctx, T::NAME.as_ptr(), T::VERSION, &mut methods::<T>())
+            (api().CreateDataType)(
+                self.context.raw,
+                T::NAME.as_ptr(),
+                T::VERSION,
+                &mut methods::<T>(),
+            )
         };
         T::server_type().set(made);
         if made.is_null() { Err(Refused) } else { Ok(()) }
@@ -138,7 +138,7 @@ impl Registration {
     pub(crate) fn category(&self, name: &CStr) {
         if let Some(add) = api().AddACLCategory {
             // SAFETY: as above.
-            unsafe { add(self.ctx, name.as_ptr()) };
+            unsafe { add(self.context.raw, name.as_ptr()) };
         }
     }
 
@@ -188,7 +188,7 @@ impl Registration {
         // SAFETY: as above; the server copies the information.
         unsafe {
             let created = (api().CreateCommand)(
-                self.ctx,
+                self.context.raw,
                 name,
                 spec.function,
                 flags.as_ptr(),
@@ -197,7 +197,7 @@ impl Registration {
                 1,
             );
             done(created)?;
-            let command = (api().GetCommand)(self.ctx, name);
+            let command = (api().GetCommand)(self.context.raw, name);
             done((api().SetCommandInfo)(command, &raw const info))?;
             if let Some(set) = api().SetCommandACLCategories {
                 let access = if spec.access == Access::Read { "read" } else { "write" };
@@ -217,7 +217,7 @@ impl Registration {
         // SAFETY: as above.
         let version = unsafe { (api().GetServerVersion)() };
         // SAFETY: as above. Redis 8 keeps the names of modules' settings; Valkey, with other version numbers, does not.
-        let unprefixed = version >= 0x0008_0000 && !unsafe { api::is_valkey(self.ctx) };
+        let unprefixed = version >= 0x0008_0000 && !unsafe { api::is_valkey(self.context.raw) };
         self.named(setting, if unprefixed { api::CONFIG_UNPREFIXED } else { 0 })
     }
 
@@ -238,7 +238,7 @@ impl Registration {
         // SAFETY: as above; the server copies the texts, and the setting outlives its use of it.
         unsafe {
             done((api().RegisterStringConfig)(
-                self.ctx,
+                self.context.raw,
                 setting.name().as_ptr(),
                 default.as_ptr(),
                 flags,
@@ -259,7 +259,7 @@ impl Registration {
         // SAFETY: as above.
         unsafe {
             done((api().RegisterNumericConfig)(
-                self.ctx,
+                self.context.raw,
                 name.as_ptr(),
                 value.load(Ordering::Relaxed),
                 api::CONFIG_MEMORY,
@@ -276,7 +276,7 @@ impl Registration {
     /// Loads the settings in the server's configuration.
     pub(crate) fn load_settings(&self) -> Result<(), Refused> {
         // SAFETY: as above.
-        done(unsafe { (api().LoadConfigs)(self.ctx) })
+        done(unsafe { (api().LoadConfigs)(self.context.raw) })
     }
 }
 
@@ -296,15 +296,10 @@ struct Registered {
     shown: AtomicPtr<Str>,
 }
 
-fn string(text: &str) -> *mut Str {
-    // SAFETY: the server copies the text; without a context, the string is the caller's.
-    unsafe { (api().CreateString)(null_mut(), text.as_ptr().cast(), text.len()) }
-}
-
 unsafe extern "C" fn get_setting(_: *const std::ffi::c_char, setting: *mut c_void) -> *mut Str {
     // SAFETY: registered with a setting.
     let registered = unsafe { &*setting.cast::<Registered>() };
-    let shown = string(&registered.setting.text());
+    let shown = string(registered.setting.text().as_bytes());
     let before = registered.shown.swap(shown, Ordering::Relaxed);
     if !before.is_null() {
         // SAFETY: made here, and no longer used: one thread reads and writes settings.
@@ -319,17 +314,15 @@ unsafe extern "C" fn set_setting(
     setting: *mut c_void,
     error: *mut *mut Str,
 ) -> c_int {
-    // SAFETY: registered with a setting; the value lives during the call.
-    let (registered, value) = unsafe {
-        let mut length = 0;
-        let start = (api().StringPtrLen)(value, &raw mut length);
-        (&*setting.cast::<Registered>(), std::slice::from_raw_parts(start.cast::<u8>(), length))
-    };
-    match registered.setting.set(&String::from_utf8_lossy(value)) {
+    // SAFETY: registered with a setting.
+    let registered = unsafe { &*setting.cast::<Registered>() };
+    // It lives during the call.
+    let value = Argument { raw: value, command: PhantomData };
+    match registered.setting.set(&String::from_utf8_lossy(value.bytes())) {
         Ok(()) => api::OK,
         Err(what) => {
             // SAFETY: the server frees it.
-            unsafe { *error = string(&what) };
+            unsafe { *error = string(what.as_bytes()) };
             api::ERR
         }
     }
@@ -356,15 +349,8 @@ unsafe extern "C" fn set_bytes(
 /// # Safety
 /// They are the arguments that the server gave `RedisModule_OnLoad`.
 pub(crate) unsafe fn load_arguments(argv: *mut *mut Str, argc: c_int) -> Vec<String> {
-    (0..argc as usize)
-        .map(|i| {
-            let mut length = 0;
-            // SAFETY: the caller promises it.
-            let bytes = unsafe {
-                let start = (api().StringPtrLen)(*argv.add(i), &raw mut length);
-                std::slice::from_raw_parts(start.cast::<u8>(), length)
-            };
-            String::from_utf8_lossy(bytes).into_owned()
-        })
-        .collect()
+    // SAFETY: the caller promises it.
+    let argument = |i| Argument { raw: unsafe { *argv.add(i) }, command: PhantomData };
+    let text = |i| String::from_utf8_lossy(argument(i).bytes()).into_owned();
+    (0..argc as usize).map(text).collect()
 }
