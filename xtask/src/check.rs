@@ -64,8 +64,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     page::check()?;
     run::run(LINKS.command()?.args(["-m", "mdlinkcheck", "."]))?;
-    workflows()?;
-    containers()?;
+    run::run(&mut WORKFLOWS.program("actionlint")?)?;
+    run::run(WORKFLOWS.program("zizmor")?.args(["--quiet", "--offline", ".github/workflows"]))?;
+    run::run(CONTAINERS.program("hadolint")?.arg("packaging/redis/Dockerfile"))?;
+    schema(["--builtin-schema", "vendor.compose-spec"], "packaging/redis/compose.yaml".as_ref())?;
     dependencies(arguments.advisories)
 }
 
@@ -101,16 +103,6 @@ fn ceilings() -> Result<()> {
         above.join(", ")
     );
     Ok(())
-}
-
-fn workflows() -> Result<()> {
-    run::run(&mut WORKFLOWS.program("actionlint")?)?;
-    run::run(WORKFLOWS.program("zizmor")?.args(["--quiet", "--offline", ".github/workflows"]))
-}
-
-fn containers() -> Result<()> {
-    run::run(CONTAINERS.program("hadolint")?.arg("packaging/redis/Dockerfile"))?;
-    schema(["--builtin-schema", "vendor.compose-spec"], "packaging/redis/compose.yaml".as_ref())
 }
 
 /// Checks a file against a JSON schema, which an option names.

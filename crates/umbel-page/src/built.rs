@@ -81,16 +81,14 @@ pub(crate) fn bloomier(toy: &Toy) -> Result<Value, Refused> {
                 if !words.contains(word) {
                     words.push(word.clone());
                 }
-                let tries = (0..TRIES).map(|more| {
+                let mut tries = (0..TRIES).map(|more| -> Result<Option<Table>, Refused> {
                     let mut table = Table::new(toy, slots, toy.seed + more)?;
                     Ok(table.build(&words).then_some(table))
                 });
-                let built =
-                    tries.collect::<Result<Vec<_>, Refused>>()?.into_iter().flatten().next();
+                let built = tries.find_map(Result::transpose).transpose()?;
                 table = built.ok_or_else(|| {
-                    let text =
-                        format!("{} do not fit {slots} slots", counted(words.len() as u64, "word"));
-                    Refused::of("operations", text)
+                    let count = counted(words.len() as u64, "word");
+                    Refused::of("operations", format!("{count} do not fit {slots} slots"))
                 })?;
             }
             Op::Query => found = Some(table.xor(&table.places(word)) == table.fingerprint(word)),
@@ -274,18 +272,17 @@ pub(crate) fn cascade(toy: &Toy) -> Result<Value, Refused> {
         } else {
             for number in 1..=asked {
                 let does = if now[number - 1].passes(word) { "lets it pass" } else { "refuses it" };
-                text +=
-                    &format!(" level {number} {does}{}", if number == asked { "." } else { "," });
+                let end = if number == asked { "." } else { "," };
+                text += &format!(" level {number} {does}{end}");
             }
             let passes = if found { "It passes" } else { "It does not pass" };
             let listed = lists.iter().any(|list| list.contains(word));
-            text += &match (listed, found) {
-                (true, _) => {
-                    format!(" {passes}, which is right: words of the two lists are never wrong.")
-                }
-                (false, true) => format!(" {passes}, which is wrong: it is on neither list."),
-                (false, false) => format!(" {passes}."),
+            let why = match (listed, found) {
+                (true, _) => ", which is right: words of the two lists are never wrong",
+                (false, true) => ", which is wrong: it is on neither list",
+                (false, false) => "",
             };
+            text += &format!(" {passes}{why}.");
         }
         // The probes in the levels queried, or in those that have the word.
         let probes: Vec<Value> = now

@@ -233,9 +233,7 @@ fn index_of<F: ReadAt>(
             false => vec![key_of_field(key.as_bytes())],
             true => match keys_of_text(key.as_bytes(), false, false) {
                 Ok(keys) => keys,
-                Err(wide) => {
-                    return Ok(Answer::failed(format!("{key:?} {}", wide.reason())));
-                }
+                Err(wide) => return Ok(Answer::failed(format!("{key:?} {}", wide.reason()))),
             },
         };
         let mut files = Vec::new();

@@ -155,26 +155,20 @@ impl<F: ReadAt> ParquetFile<F> {
             columns.map(|(_, path)| path).collect::<Vec<_>>().join(", ")
         };
         let with = names(&mut filtered.into_iter());
-        match name {
-            None => bail!(
-                "{}: several columns have Bloom filters; choose one of {with} with --column",
-                self.name
-            ),
-            Some(name) if known => {
-                bail!(
-                    "{}: column {name} has no Bloom filter in any row group; columns with Bloom filters: {with}",
-                    self.name
-                )
+        let why = match name {
+            None => {
+                format!("several columns have Bloom filters; choose one of {with} with --column")
             }
+            Some(name) if known => format!(
+                "column {name} has no Bloom filter in any row group; columns with Bloom filters: {with}"
+            ),
             Some(name) => {
                 let all = names(&mut self.columns());
-                let with = if with.is_empty() { "none".to_owned() } else { with };
-                bail!(
-                    "{}: there is no column {name}; columns: {all}; with Bloom filters: {with}",
-                    self.name
-                )
+                let with = if with.is_empty() { "none" } else { &with };
+                format!("there is no column {name}; columns: {all}; with Bloom filters: {with}")
             }
-        }
+        };
+        bail!("{}: {why}", self.name)
     }
 
     /// Returns the heading of the table of filters: `filters` filters of `bytes` bytes in total.

@@ -1,9 +1,9 @@
 //! What keeper and rebuild share: the lock that only one of each holds, and bringing a filter up to what the journal has.
 
 use postgres::Client;
-use redis::{ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
+use redis::{FromRedisValue, Pipeline, RedisResult, Value};
 
-use crate::server::{History, Server};
+use crate::server::{History, Server, read};
 use crate::settings::Copy;
 use crate::{Error, Settings, journal};
 
@@ -66,7 +66,5 @@ pub(crate) fn catch_up(
 
 /// The first answer.
 pub(crate) fn first<T: FromRedisValue>(answers: Vec<RedisResult<Value>>) -> Result<T, Error> {
-    let missing = || RedisError::from((ErrorKind::Parse, "an answer is missing"));
-    let answer = answers.into_iter().next().ok_or_else(missing)??;
-    Ok(T::from_redis_value(answer).map_err(RedisError::from)?)
+    Ok(read(answers.into_iter().next())?)
 }

@@ -4,11 +4,11 @@ use std::thread;
 use std::time::Instant;
 
 use postgres::{Client, NoTls, Statement, Transaction};
-use redis::{ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
+use redis::{Pipeline, RedisResult, Value};
 
 use crate::journal::{self, Entry};
 use crate::key::Keys;
-use crate::server::{History, Server};
+use crate::server::{History, Server, read};
 use crate::{Error, Settings};
 
 /// Answers requests for rows, and writes them. One for each thread.
@@ -195,9 +195,4 @@ enum Reply {
 /// Whether a script found the filter vouched for in this history.
 fn is_vouched(voucher: Option<RedisResult<Value>>, history: &History) -> bool {
     read::<Option<String>>(voucher).is_ok_and(|voucher| voucher.as_deref() == Some(history.name()))
-}
-
-fn read<T: FromRedisValue>(answer: Option<RedisResult<Value>>) -> RedisResult<T> {
-    let missing = || RedisError::from((ErrorKind::Parse, "an answer is missing"));
-    Ok(T::from_redis_value(answer.ok_or_else(missing)??)?)
 }

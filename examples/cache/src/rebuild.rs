@@ -82,7 +82,9 @@ pub fn rebuild(settings: &Settings) -> Result<Rebuilt, Error> {
     place.cmd("HSET").arg(&next.state).arg("build").arg(&build).arg("position").arg(position);
     place.arg("keyed").arg(u8::from(settings.secret.is_some()));
     place.cmd("PERSIST").arg(&loading).cmd("RENAME").arg(&loading).arg(&next.filter);
-    all(&mut server, &place)?;
+    for answer in server.ask(&place)?.0 {
+        answer?;
+    }
 
     // From here on guards and keeper write into both. What they wrote before is in the journal.
     let caught_up = catch_up(&mut server, &mut database, settings, &next)?;
@@ -143,12 +145,4 @@ fn load(server: &mut Server, name: &str, file: &mut File) -> Result<(), Error> {
             return Ok(());
         }
     }
-}
-
-/// Sends commands of which each must succeed.
-fn all(server: &mut Server, commands: &Pipeline) -> Result<(), Error> {
-    for answer in server.ask(commands)?.0 {
-        answer?;
-    }
-    Ok(())
 }

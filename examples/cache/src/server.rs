@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use redis::{Client, Connection, FromRedisValue, Pipeline, RedisResult, Value};
+use redis::{Client, Connection, ErrorKind, FromRedisValue, Pipeline};
+use redis::{RedisError, RedisResult, Value};
 
 use crate::{Error, Settings};
 
@@ -25,6 +26,12 @@ impl History {
     pub(crate) fn name(&self) -> &str {
         &self.0
     }
+}
+
+/// Reads an answer.
+pub(crate) fn read<T: FromRedisValue>(answer: Option<RedisResult<Value>>) -> RedisResult<T> {
+    let missing = || RedisError::from((ErrorKind::Parse, "an answer is missing"));
+    Ok(T::from_redis_value(answer.ok_or_else(missing)??)?)
 }
 
 /// A connection that is made when it is needed.

@@ -1,9 +1,9 @@
 //! Registers the module with the server: types, commands, settings.
 
-use std::ffi::{CStr, c_int, c_longlong, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_void};
 use std::marker::PhantomData;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 
 use super::api::{self, BeginSearch, Command, CommandInfo, Ctx, KeySpec, Str, api};
 use super::types::{Value, methods};
@@ -254,7 +254,7 @@ impl Registration {
     pub(crate) fn bytes_setting(
         &self,
         name: &CStr,
-        value: &'static std::sync::atomic::AtomicI64,
+        value: &'static AtomicI64,
     ) -> Result<(), Refused> {
         // SAFETY: as above.
         unsafe {
@@ -296,7 +296,7 @@ struct Registered {
     shown: AtomicPtr<Str>,
 }
 
-unsafe extern "C" fn get_setting(_: *const std::ffi::c_char, setting: *mut c_void) -> *mut Str {
+unsafe extern "C" fn get_setting(_: *const c_char, setting: *mut c_void) -> *mut Str {
     // SAFETY: registered with a setting.
     let registered = unsafe { &*setting.cast::<Registered>() };
     let shown = string(registered.setting.text().as_bytes());
@@ -309,7 +309,7 @@ unsafe extern "C" fn get_setting(_: *const std::ffi::c_char, setting: *mut c_voi
 }
 
 unsafe extern "C" fn set_setting(
-    _: *const std::ffi::c_char,
+    _: *const c_char,
     value: *mut Str,
     setting: *mut c_void,
     error: *mut *mut Str,
@@ -328,19 +328,19 @@ unsafe extern "C" fn set_setting(
     }
 }
 
-unsafe extern "C" fn get_bytes(_: *const std::ffi::c_char, value: *mut c_void) -> c_longlong {
+unsafe extern "C" fn get_bytes(_: *const c_char, value: *mut c_void) -> c_longlong {
     // SAFETY: registered with such a number.
-    unsafe { &*value.cast::<std::sync::atomic::AtomicI64>() }.load(Ordering::Relaxed)
+    unsafe { &*value.cast::<AtomicI64>() }.load(Ordering::Relaxed)
 }
 
 unsafe extern "C" fn set_bytes(
-    _: *const std::ffi::c_char,
+    _: *const c_char,
     bytes: c_longlong,
     value: *mut c_void,
     _: *mut *mut Str,
 ) -> c_int {
     // SAFETY: registered with such a number.
-    unsafe { &*value.cast::<std::sync::atomic::AtomicI64>() }.store(bytes, Ordering::Relaxed);
+    unsafe { &*value.cast::<AtomicI64>() }.store(bytes, Ordering::Relaxed);
     api::OK
 }
 
