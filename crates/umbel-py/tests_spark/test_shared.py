@@ -78,7 +78,7 @@ def test_a_stream_leaves_no_files(spark, tmp_path, way):
         found.append(batch.where(us.maybe_in(batch, "id", shared)).count())
         if way == "each":
             # Python tells Java by a thread of its own, which a busy machine keeps waiting.
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while held() > 3 and time.monotonic() < until:
                 gc.collect()
                 time.sleep(0.5)
