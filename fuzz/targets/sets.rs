@@ -253,7 +253,7 @@ impl Job {
         let records = match self.form {
             Form::Lines => Records::default(),
             Form::Fields { .. } => Records::Fields { end: b'\n', key },
-            Form::Tsv { .. } => Records::Tsv { header, key },
+            Form::Tsv { .. } => Records::Tsv { delimiter: b'\t', header, key },
             Form::Csv { delimiter, .. } => {
                 Records::Csv { delimiter: delimiter.byte(), header, key, raw: false }
             }
@@ -272,6 +272,7 @@ impl Job {
             Ask::Distinct { at_least, last, counted, top } => {
                 let distinct = Distinct {
                     at_least: at_least.into(),
+                    at_most: u64::MAX,
                     keep: if last { Keep::Last } else { Keep::First },
                     counted: counted && !last,
                     ranked: top.filter(|_| !last).map(|most| Top(most.into())),

@@ -308,7 +308,7 @@ fn repeated(members: &Members<'_>) -> Vec<usize> {
 }
 
 /// If an object has a name twice, the last one counts.
-pub(super) fn last_of_each_name(mut members: Members<'_>) -> Members<'_> {
+fn last_of_each_name(mut members: Members<'_>) -> Members<'_> {
     let mut again = repeated(&members).into_iter().peekable();
     let mut number = 0..;
     members.retain(|_| again.next_if_eq(&number.next().expect("no end")).is_none());

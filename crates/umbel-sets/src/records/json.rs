@@ -12,7 +12,6 @@ use serde_json::value::RawValue;
 
 use umbel_numbers::nearest;
 
-use super::beside::{last_of_each_name, members};
 use super::normalize::number;
 use super::{Flaw, Quoting, Value, list};
 
@@ -140,52 +139,122 @@ fn is_canonical(value: &[u8]) -> bool {
         || digits.iter().all(u8::is_ascii_digit) && short && value != b"-0"
 }
 
-/// Appends the canonical form of a value, equal for equal values: members by name (of one name the last), no blanks,
+/// Appends the canonical form of a valid value, equal for equal values: members by name (of one name the last), no blanks,
 /// strings with the fewest escapes, numbers by their exact value, in decimal notation if that has at most 20 digits.
-/// What is not UTF-8 stays as it is.
-pub(super) fn canonical(value: &[u8], to: &mut Vec<u8>) {
-    let start = to.len();
-    if put_canonical(value, to).is_err() {
-        to.truncate(start);
-        to.extend_from_slice(value);
-    }
+/// Strings with escapes that are no characters stay as they are.
+pub(super) fn canonical(text: &[u8], to: &mut Vec<u8>) {
+    Canonical { text, at: 0, to, members: Vec::new() }.value();
 }
 
-fn put_canonical(value: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
-    match value.first() {
-        Some(b'{') => {
-            let mut members = last_of_each_name(members(value)?);
-            members.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-            for (i, (name, value)) in members.iter().enumerate() {
-                to.push(if i == 0 { b'{' } else { b',' });
-                put_string(name, to);
-                to.push(b':');
-                put_canonical(value.get().as_bytes(), to)?;
-            }
-            to.extend_from_slice(if members.is_empty() { b"{}" } else { b"}" });
-        }
-        Some(b'[') => {
-            let elements = parse(value, |json| Vec::<&RawValue>::deserialize(json))?;
-            to.push(b'[');
-            for (i, element) in elements.iter().enumerate() {
-                to.extend_from_slice(if i == 0 { b"" } else { b"," });
-                put_canonical(element.get().as_bytes(), to)?;
-            }
-            to.push(b']');
-        }
-        Some(b'"') => {
-            put_string(&parse(value, |json| json.deserialize_str(Name(|text| text)))?, to);
-        }
-        _ => match number(value) {
-            Some((_, normal)) if !is_canonical(value) => put_number(&normal, to),
-            _ => to.extend_from_slice(value),
-        },
-    }
-    Ok(())
+/// Reads a valid value once, and writes it as it reads.
+struct Canonical<'t> {
+    text: &'t [u8],
+    at: usize,
+    to: &'t mut Vec<u8>,
+    /// Where members of the present objects, their names and their values end in what is written.
+    members: Vec<[usize; 3]>,
 }
 
-fn put_string(text: &str, to: &mut Vec<u8>) {
-    serde_json::to_writer(to, text).expect("memory takes all");
+impl Canonical<'_> {
+    /// The next byte that is no blank; 0 at the end.
+    fn next(&mut self) -> u8 {
+        let blank = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        self.at += self.text[self.at..].iter().take_while(blank).count();
+        self.text.get(self.at).copied().unwrap_or(0)
+    }
+
+    fn value(&mut self) {
+        match self.next() {
+            b'"' => self.string(),
+            b'{' => self.object(),
+            b'[' => {
+                self.to.push(b'[');
+                self.at += 1;
+                loop {
+                    match self.next() {
+                        byte @ (b']' | b',') => {
+                            self.to.push(byte);
+                            self.at += 1;
+                            if byte == b']' {
+                                return;
+                            }
+                        }
+                        0 => return,
+                        _ => self.value(),
+                    }
+                }
+            }
+            _ => {
+                let rest = &self.text[self.at..];
+                let ends =
+                    |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
+                let value = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
+                self.at += value.len();
+                match number(value) {
+                    Some((_, normal)) if !is_canonical(value) => put_number(&normal, self.to),
+                    _ => self.to.extend_from_slice(value),
+                }
+            }
+        }
+    }
+
+    fn object(&mut self) {
+        let (first, open) = (self.members.len(), self.to.len() + 1);
+        self.to.push(b'{');
+        self.at += 1;
+        while let byte @ (b',' | b'"') = self.next() {
+            if byte == b',' {
+                self.at += 1;
+                continue;
+            }
+            if self.to.len() > open {
+                self.to.push(b',');
+            }
+            let begin = self.to.len();
+            self.string();
+            let name = self.to.len();
+            self.next();
+            self.at += 1;
+            self.to.push(b':');
+            self.value();
+            self.members.push([begin, name, self.to.len()]);
+        }
+        self.at += 1;
+        let name = |[begin, end, _]: &[usize; 3]| &self.to[*begin..*end];
+        let members = &mut self.members[first..];
+        if !members.is_sorted_by(|one, other| name(one) < name(other)) {
+            members.sort_by(|one, other| name(one).cmp(name(other)));
+            let last =
+                |i: usize| members.get(i + 1).is_none_or(|next| name(next) != name(&members[i]));
+            let kept = (0..members.len()).filter(|&i| last(i));
+            let parts: Vec<_> = kept.map(|i| &self.to[members[i][0]..members[i][2]]).collect();
+            let sorted = parts.join(&b","[..]);
+            self.to.truncate(open);
+            self.to.extend_from_slice(&sorted);
+        }
+        self.members.truncate(first);
+        self.to.push(b'}');
+    }
+
+    fn string(&mut self) {
+        let rest = &self.text[self.at..];
+        let (mut end, mut escaped) = (1, false);
+        while let Some(at) = memchr::memchr2(b'"', b'\\', &rest[end..]) {
+            end += at + 1;
+            if rest[end - 1] == b'"' {
+                break;
+            }
+            (escaped, end) = (true, end + 1);
+        }
+        let written = &rest[..end];
+        self.at += end;
+        match escaped.then(|| serde_json::from_slice::<String>(written)) {
+            Some(Ok(text)) => {
+                serde_json::to_writer(&mut *self.to, &text).expect("memory takes all");
+            }
+            _ => self.to.extend_from_slice(written),
+        }
+    }
 }
 
 /// A number, which is its sign, its digits without zeros at either end, and a power of ten.
