@@ -10,12 +10,8 @@ use umbel::{
 
 use crate::damage::assert_fails;
 use crate::plans::{Numbers, variant};
-use crate::reopened::{Aligned, Way, hasher, payload, reopened, secret};
+use crate::reopened::{Aligned, Way, hasher, hashes, payload, reopened, secret};
 use crate::statistics::assert_binomial;
-
-fn hashes(keys: std::ops::Range<u64>) -> Vec<KeyHash> {
-    keys.map(|key| KeyHasher::default().hash(key)).collect()
-}
 
 fn plan(keys: u64, bits: u32) -> Plan {
     Plan::for_keys(variant(Kind::Bloomier, bits), keys, 0.5f64.powi(bits as i32)).unwrap()
@@ -155,9 +151,7 @@ proptest! {
         let read = reopened(&map, Way::Read, &hashes);
         let room = Aligned::new(&map.to_bytes());
         let view = AnyFilter::view_with(room.bytes(), secret(map.hasher())).unwrap();
-        let AnyFilter::Bloomier(view) = view else {
-            panic!("a bloomier filter");
-        };
+        let AnyFilter::Bloomier(view) = view else { panic!("another kind") };
         prop_assert_eq!(map.keys(), model.len() as u64);
         for (key, value) in &model {
             let key = key.to_le_bytes();

@@ -14,6 +14,7 @@ use umbel::{
     Sliced, Stable, Variant, Window,
 };
 
+use crate::damage::{assert_fails, with_header};
 use crate::every_kind::{self, MERGING, texts};
 use crate::reopened::{Aligned, OfKind, Way, any_reopened};
 use crate::statistics::splitmix;
@@ -94,12 +95,12 @@ macro_rules! answers {
         for (key, &found) in $keys.iter().zip(&found) {
             assert_eq!($filter.contains(key), found, "{}: alone as in a row", $filter.kind());
         }
-        assert_eq!(answers_of(&$filter, $keys), found, "{}: through the trait", $filter.kind());
+        assert_eq!(answers(&$filter, $keys), found, "{}: through the trait", $filter.kind());
         found
     }};
 }
 
-fn answers_of<H: Portable, K: Key<H>>(filter: &impl Filter<H>, keys: &[K]) -> Vec<bool>
+pub(crate) fn answers<H: Portable, K: Key<H>>(filter: &impl Filter<H>, keys: &[K]) -> Vec<bool>
 where
     KeyHash: Key<H>,
 {
@@ -295,9 +296,9 @@ fn extending_is_inserting() {
     each_roomy!(|Sort| {
         for count in COUNTS {
             let texts = texts(count);
-            let mut inserted = Sort::new(count.max(1) as u64, 0.01).unwrap();
+            let [mut inserted, mut extended] =
+                [(); 2].map(|()| Sort::new(count.max(1) as u64, 0.01).unwrap());
             inserted.insert_all(&texts);
-            let mut extended = Sort::new(count.max(1) as u64, 0.01).unwrap();
             let (first, second) = texts.split_at(count / 3);
             extended.extend(first);
             extended.extend(second.iter().map(String::as_str));
@@ -307,10 +308,8 @@ fn extending_is_inserting() {
         // Of another hasher; and each key is taken once, no more.
         let plan = Plan::for_keys(kind_of::<Sort>(), 2_000, 0.01).unwrap();
         let hasher = KeyHasher::keyed(Secret::new([7; 16]));
-        let (mut extended, mut inserted) = (
-            Sort::with_plan(&plan, hasher.clone()).unwrap(),
-            Sort::with_plan(&plan, hasher).unwrap(),
-        );
+        let [mut extended, mut inserted] =
+            [(); 2].map(|()| Sort::with_plan(&plan, hasher.clone()).unwrap());
         let mut rest = 0..1_536;
         extended.extend(rest.by_ref().take(1_024));
         assert_eq!(rest.clone(), 1_024..1_536);
@@ -320,9 +319,9 @@ fn extending_is_inserting() {
     });
     let hashes: Vec<Hash64> = (0..1_000).map(|n| Hash64(splitmix(n))).collect();
     let plan = Plan::for_keys(Kind::Blocked, 1_000, 0.01).unwrap();
-    let mut extended = Blocked::with_plan(&plan, Prehashed::new(1)).unwrap();
+    let [mut extended, mut inserted] =
+        [(); 2].map(|()| Blocked::with_plan(&plan, Prehashed::new(1)).unwrap());
     extended.extend(hashes.iter().copied());
-    let mut inserted = Blocked::with_plan(&plan, Prehashed::new(1)).unwrap();
     inserted.insert_all(&hashes);
     assert!(extended == inserted);
 }
@@ -345,10 +344,8 @@ fn lengths_and_clearing() {
         assert_eq!(filter.estimated_len(), filter.receipt().keys.value.round() as u64);
         assert_eq!(filter.bytes(), filter.receipt().bytes());
         let any = filter.clone().any();
-        assert_eq!(
-            (any.estimated_len(), any.is_empty(), any.bytes()),
-            (filter.estimated_len(), false, filter.bytes())
-        );
+        let told = (any.estimated_len(), any.is_empty(), any.bytes());
+        assert_eq!(told, (filter.estimated_len(), false, filter.bytes()));
         filter.clear();
         assert_eq!((filter.is_empty(), filter.estimated_len()), (true, 0), "{kind}");
         assert!(!filter.contains("one"), "{kind}");
@@ -401,22 +398,13 @@ fn files_in_memory_may_lie_anywhere() {
             assert!(own.to_bytes() == file && own == *filter, "{kind} {shift}");
         }
         for end in [0, 7, 8, 127, 128, file.len() - 1] {
-            let errors = [
-                from_bytes(&file[..end]).map(drop).unwrap_err(),
-                AnyFilter::from_bytes(&file[..end]).map(drop).unwrap_err(),
-            ];
-            for error in errors {
-                let right = matches!(error, FileError::NotUmbel(..) | FileError::Length(..));
-                assert!(right, "{kind} {end}: {error:?}");
-            }
+            let expected = if end < 8 { "NotUmbel(" } else { "Length(" };
+            assert_fails(expected, from_bytes(&file[..end]));
+            assert_fails(expected, AnyFilter::from_bytes(&file[..end]));
         }
         for other in Kind::ALL.iter().copied().filter(|other| *other != kind) {
-            let error = from_bytes(&filled(other, &texts(9)).to_bytes()).map(drop).unwrap_err();
-            let right = matches!(
-                error,
-                FileError::Kind(expected, found) if (expected, found) == (kind, other)
-            );
-            assert!(right, "{kind} {other}: {error:?}");
+            let read = from_bytes(&filled(other, &texts(9)).to_bytes());
+            assert_fails(&format!("Kind({kind:?}, {other:?})"), read);
         }
     }
     for count in [0, 1, 700] {
@@ -474,7 +462,7 @@ fn equal_filters_are_equal_files() {
             assert!(sealed.to_bytes() == filter.to_bytes());
         }
         // The same bits under another seed, plan or description.
-        let seeded = crate::damage::with_header(&file, 24, &[1]);
+        let seeded = with_header(&file, 24, &[1]);
         assert!(AnyFilter::from_bytes(&seeded).unwrap() != *left);
         let mut described = left.clone();
         let mut keys = KeyDescription::default();
@@ -596,10 +584,8 @@ fn what_is_shared_is_given_back() {
     shared.insert_all(Mixed64::from_slice(&[1 << 40, 2 << 40]));
     assert!(shared.contains(Mixed64(2 << 40)) && !shared.contains(Mixed64(3 << 40)));
     assert_eq!(shared.into_filter().hasher(), &Prehashed::new(5));
-    assert!(
-        Shared::with_plan(&Plan::for_keys(Kind::Classic, 9, 0.1).unwrap(), KeyHasher::default())
-            .is_err()
-    );
+    let classic = Plan::for_keys(Kind::Classic, 9, 0.1).unwrap();
+    assert!(Shared::with_plan(&classic, KeyHasher::default()).is_err());
 }
 
 /// Views and mapped filters are asked alike.
@@ -658,8 +644,7 @@ fn filters_shrink_to_their_keys() {
         for keys in [1u64, 100, 3_000, 40_000] {
             let plan = Plan::for_keys(kind, 1_000_000, 0.01).unwrap();
             let hashes: Vec<KeyHash> = (0..keys).map(|key| hasher.hash(key)).collect();
-            let mut filter = AnyFilter::with_plan(&plan, hasher.clone()).unwrap();
-            filter.try_insert_all(&hashes).unwrap();
+            let mut filter = AnyFilter::build(&plan, &hashes, hasher.clone()).unwrap();
             let (large, mut folded, mut held) = (filter.bytes(), filter.clone(), filter.clone());
             macro_rules! shrink {
                 ($($kind:ident),*) => {
@@ -686,10 +671,8 @@ fn filters_shrink_to_their_keys() {
             // With too few, it keeps room for those that it holds.
             held.shrink_to(keys / 2).unwrap();
             let receipt = held.receipt();
-            assert!(
-                receipt.bytes() <= 2 * before && receipt.fpp <= 0.011,
-                "{kind} {keys}: {receipt:?}"
-            );
+            let kept = receipt.bytes() <= 2 * before && receipt.fpp <= 0.011;
+            assert!(kept, "{kind} {keys}: {receipt:?}");
         }
     }
     let mut window =

@@ -48,10 +48,8 @@ fn decoding_gives_the_answers() {
             AnyFilter::read_with(&golden[..], golden.len() as u64, secret.as_ref()).unwrap();
         assert_eq!((*filter.plan(), filter.description()), described, "{file}");
         let scheme = filter.hasher().scheme();
-        assert_eq!(
-            (scheme.algorithm.to_string(), scheme.seed),
-            (vector.algorithm.clone(), vector.seed)
-        );
+        let told = (scheme.algorithm.to_string(), scheme.seed);
+        assert_eq!(told, (vector.algorithm.clone(), vector.seed), "{file}");
         assert_eq!(generations(&filter), vector.generations, "{file}");
         assert_eq!(vector.forgotten_members(&filter), vector.forgotten, "{file}");
         let forgets = ["stable", "window", "coded"].contains(&&*vector.kind);

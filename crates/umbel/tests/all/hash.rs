@@ -11,6 +11,7 @@ use umbel::{
 };
 
 use crate::damage::assert_fails;
+use crate::statistics::assert_binomial;
 
 #[test]
 fn xxh3_matches_the_reference_values() {
@@ -110,9 +111,8 @@ fn hashes_of_any_quality_keep_the_rate() {
     filter.contains_all(&keys(0..100_000), &mut found);
     assert!(found.iter().all(|&found| found));
     filter.contains_all(&keys(100_000..200_000), &mut found);
-    let (low, high) = umbel::internals::math::binomial_bounds(100_000, filter.receipt().fpp, 1e-9);
     let hits = found.iter().filter(|&&found| found).count() as u64;
-    assert!((low..=high).contains(&hits), "{hits}, {low} to {high}");
+    assert_binomial(hits, 100_000, filter.receipt().fpp, &"fresh keys");
 }
 
 /// The worst hasher there may be.

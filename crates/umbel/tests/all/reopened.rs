@@ -1,5 +1,7 @@
 //! A filter written and opened again, in every way there is.
 
+use std::ops::Range;
+
 use proptest::prelude::*;
 use umbel::{
     AnyFilter, Block, Blocks, Filter, Key, KeyHash, KeyHasher, Kind, Portable, Secret, Unlock,
@@ -15,6 +17,11 @@ pub(crate) fn hasher() -> impl Strategy<Value = KeyHasher> {
         3 => any::<u64>().prop_map(KeyHasher::with_seed),
         1 => Just(KeyHasher::keyed(SECRET.clone())),
     ]
+}
+
+/// The hashes of keys, by the default hasher.
+pub(crate) fn hashes(keys: Range<u64>) -> Vec<KeyHash> {
+    keys.map(|key| KeyHasher::default().hash(key)).collect()
 }
 
 pub(crate) fn secret(hasher: &KeyHasher) -> Option<&'static Secret> {

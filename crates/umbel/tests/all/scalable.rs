@@ -7,11 +7,11 @@ use umbel::{
     PlanError, Scalable, Variant,
 };
 
-use crate::damage::{header_length, number, resum};
+use crate::damage::{assert_fails, header_length, number, resum};
 use crate::models::{self, Pair, op};
 use crate::reference::{Reference, part};
 use crate::reopened::{Way, hasher, reopened};
-use crate::statistics::{Keys, Rates, SIGMAS, block_rate, first_seed, mean, power};
+use crate::statistics::{Keys, Rates, SIGMAS, block_rate, first_seed, mean, passing, power};
 
 fn plan() -> impl Strategy<Value = Plan> {
     let fpp = prop::sample::select(vec![0.9, 0.5, 0.1, 0.01, 1e-4, 1e-7]);
@@ -125,9 +125,7 @@ fn a_file_of_several_chunks_opens_in_every_way() {
     let hashes: Vec<_> = (0..900_000).map(|key| filter.hasher().hash(key)).collect();
     filter.try_insert_all(&hashes).unwrap();
     assert!(filter.bytes() > 2 << 20 && filter.receipt().parts.len() == 4);
-    let mut found = vec![false; hashes.len()];
-    filter.contains_all(&hashes, &mut found);
-    assert!(found.iter().all(|&found| found));
+    assert_eq!(passing(&filter, hashes.iter().copied()), 900_000);
     for way in Way::ALL {
         reopened(&filter, way, &hashes);
     }
@@ -150,16 +148,9 @@ fn the_rate_is_kept_over_all_growth() {
     const SEEDS: u64 = 8;
     const FIRST: u64 = 2_000;
     let first_seed = first_seed(20_261_121);
-    let (doubling, even) = (Growth::Doubling, Growth::Even);
-    let rows = [
-        (doubling, 0.5),
-        (doubling, 0.1),
-        (doubling, 0.01),
-        (doubling, 0.001),
-        (even, 0.1),
-        (even, 0.01),
-    ];
-    for (row, (growth, fpp)) in (0..).zip(rows) {
+    let doubling = [0.5, 0.1, 0.01, 0.001].map(|fpp| (Growth::Doubling, fpp));
+    let even = [0.1, 0.01].map(|fpp| (Growth::Even, fpp));
+    for (row, (growth, fpp)) in (0..).zip(doubling.into_iter().chain(even)) {
         let plan = Plan::for_keys(Variant::Scalable { growth }, FIRST, fpp).unwrap();
         let steps = [1, 2, 3, 10, 31, 64];
         // Of each step the compound rates of all seeds; of each link its rates when full.
@@ -249,13 +240,10 @@ fn growth_can_be_refused_and_loses_nothing() {
     filter.set_limit(plan.bytes() + second);
     let hashes: Vec<_> = (0..5_000).map(|key| hasher.hash(key)).collect();
     let mut new = vec![true; hashes.len()];
-    let error = filter.try_insert_all_new(&hashes, &mut new).unwrap_err();
+    let error = filter.try_insert_all_new(&hashes, &mut new);
     let third = plan.link(2).unwrap().bytes();
     let whole = plan.bytes() + second + third;
-    assert!(
-        matches!(error, Full::Limit(bytes, limit) if (bytes, limit) == (whole, whole - third)),
-        "{error}"
-    );
+    assert_fails(&format!("Limit({whole}, {})", whole - third), error);
     let taken: Vec<_> = filter.receipt().parts.iter().map(|link| link.keys).collect();
     assert_eq!(taken, [1_000.0, 2_000.0]);
     // The same as one after the other up to the first that found no room.
@@ -301,13 +289,8 @@ fn what_cannot_grow_says_why() {
 fn links_of_one_size_come_to_an_end() {
     let plan = Plan::for_keys(Variant::Scalable { growth: Growth::Even }, 1, 0.5).unwrap();
     let mut filter = Scalable::with_plan(&plan, KeyHasher::with_seed(4)).unwrap();
-    let mut held = 0;
-    let error = loop {
-        match filter.try_insert(held) {
-            Ok(_) => held += 1,
-            Err(error) => break error,
-        }
-    };
+    let held = (0u64..).find(|&key| filter.try_insert(key).is_err()).unwrap();
+    let error = filter.try_insert(held).unwrap_err();
     assert!(matches!(error, Full::Links(1024)), "{error}");
     assert!(error.to_string().contains("let its links double"), "{error}");
     assert_eq!(filter.receipt().parts.len(), 1024);

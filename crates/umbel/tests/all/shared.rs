@@ -3,11 +3,9 @@
 use std::sync::Barrier;
 use std::thread;
 
-use umbel::{Blocked, KeyHash, KeyHasher, Kind, Plan, Shared};
+use umbel::{Blocked, KeyHasher, Kind, Plan, Shared};
 
-fn hashes(range: std::ops::Range<u64>) -> Vec<KeyHash> {
-    range.map(|key| KeyHasher::default().hash(key)).collect()
-}
+use crate::reopened::hashes;
 
 /// Made to measure: to find a size takes Miri minutes.
 fn plan(keys: u64, bits_per_key: u64, probes: u32) -> Plan {

@@ -228,12 +228,8 @@ impl Vector {
         if let Some((fingerprint, value)) = self.map_widths() {
             let pairs = include.iter().zip(0..).map(|(hash, number)| (*hash, self.value(number)));
             let pairs: Vec<_> = pairs.collect();
-            return Ok(AnyFilter::Bloomier(Bloomier::build_map(
-                &pairs,
-                value,
-                fingerprint,
-                hasher,
-            )?));
+            let map = Bloomier::build_map(&pairs, value, fingerprint, hasher)?;
+            return Ok(AnyFilter::Bloomier(map));
         }
         Ok(AnyFilter::build(&self.plan(), &include, hasher)?)
     }

@@ -113,18 +113,8 @@ fn pairs(kind: Kind) {
 }
 
 #[test]
-fn intervals_cover_the_truth_of_blocked_filters() {
-    pairs(Kind::Blocked);
-}
-
-#[test]
-fn intervals_cover_the_truth_of_classic_filters() {
-    pairs(Kind::Classic);
-}
-
-#[test]
-fn intervals_cover_the_truth_of_sliced_filters() {
-    pairs(Kind::Sliced);
+fn intervals_cover_the_truth() {
+    [Kind::Blocked, Kind::Classic, Kind::Sliced].into_iter().for_each(pairs);
 }
 
 fn filter(kind: Kind, planned: u64, keys: std::ops::Range<u64>) -> AnyFilter {
@@ -141,10 +131,8 @@ fn a_larger_filter_is_compared_as_it_folds() {
         let mut folded = small.clone();
         folded.intersect(&large).unwrap();
         let found = small.compare(&large).unwrap();
-        assert_eq!(
-            (found.bits, found.shared_bits),
-            (folded.plan().bits(), folded.receipt().set_bits)
-        );
+        let expected = (folded.plan().bits(), folded.receipt().set_bits);
+        assert_eq!((found.bits, found.shared_bits), expected);
         assert_eq!(found.left, small.receipt().keys, "as its own receipt has it");
         let mut union = small.clone();
         union.union_folding(&large).unwrap();

@@ -200,14 +200,8 @@ fn plans_end_whatever_they_are_given() {
                         || plans.extend(Plan::from_parts(variant, n, 0.01, 512 * 1680, probes)),
                     );
                 }
-                for bytes in NUMBERS {
-                    call!(
-                        walk,
-                        |v, n, m| plans.extend(Plan::for_memory(v, n, m)),
-                        variant,
-                        n,
-                        bytes
-                    );
+                for m in NUMBERS {
+                    call!(walk, |v, n, m| plans.extend(Plan::for_memory(v, n, m)), variant, n, m);
                 }
                 for attributes in [0, 1, 63, 64, usize::MAX] {
                     call!(walk, |v: Variant, a, n| v.share(a, n), variant, attributes, n);

@@ -92,17 +92,9 @@ fn rate_at_powers_of_two(kind: Kind, unit: u64, exponents: &[u32], probes: &[u32
 }
 
 #[test]
-fn blocked_rate_at_powers_of_two() {
+fn rates_are_kept_at_powers_of_two() {
     rate_at_powers_of_two(Kind::Blocked, 512, &[8, 12], &[3, 8, 11, 16]);
-}
-
-#[test]
-fn classic_rate_at_powers_of_two() {
     rate_at_powers_of_two(Kind::Classic, 1, &[16, 20], &[1, 7]);
-}
-
-#[test]
-fn sliced_rate_at_powers_of_two() {
     rate_at_powers_of_two(Kind::Sliced, 7, &[14, 17], &[7]);
 }
 

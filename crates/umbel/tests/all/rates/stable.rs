@@ -33,11 +33,8 @@ fn the_stable_point_is_reached_and_kept() {
             let receipt = filter.receipt();
             let expected = fill_after(&theory, inserted as f64);
             let bound = SIGMAS * spread(expected) + 0.002 * expected;
-            assert!(
-                (receipt.fill - expected).abs() < bound,
-                "{plan:?} {inserted}: {} {expected} ± {bound}",
-                receipt.fill
-            );
+            let off = (receipt.fill - expected).abs();
+            assert!(off < bound, "{plan:?} {inserted}: {off} from {expected} ± {bound}");
             let fresh = 1 << 40..(1 << 40) + 200_000;
             assert_rate(&filter, fresh, |key| hasher.hash(key), receipt.fpp, &plan);
             // Those of the last keys that are missing, at most by the theory's mean.
@@ -92,14 +89,11 @@ fn plans_cost_what_the_page_says() {
     let plan = Plan::for_keys(Kind::Stable, 1_000_000, 0.01).unwrap();
     assert_eq!(plan.variant(), Variant::Stable { cell_bits: 4 });
     assert!((92.0..94.0).contains(&plan.bits_per_key()), "{plan:?}");
-    assert_eq!(
-        (plan.probes(), Stable::with_plan(&plan, KeyHasher::default()).unwrap().cells().lowered),
-        (6, 142.0)
-    );
+    let theory = Stable::with_plan(&plan, KeyHasher::default()).unwrap().cells();
+    assert_eq!((plan.probes(), theory.lowered), (6, 142.0));
     for (detail, bits) in [(1, 3284.0), (2, 228.0), (3, 119.0), (5, 92.0), (7, 90.0), (8, 93.0)] {
         let other = Plan::for_keys(Variant::Stable { cell_bits: detail }, 1_000_000, 0.01).unwrap();
         assert!((other.bits_per_key() - bits).abs() < 1.0, "{other:?}");
     }
-    let theory = Stable::with_plan(&plan, KeyHasher::default()).unwrap().cells();
     assert!((theory.forgotten(1_710_000.0) - 0.5).abs() < 0.01);
 }
