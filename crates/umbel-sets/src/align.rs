@@ -246,11 +246,8 @@ pub(crate) struct Rewritten<R> {
     format: Format,
     /// The kind of rows when they are read, and when they are written.
     kinds: [Kind; 2],
-    /// Lines to leave out before the next record, and what those to leave out begin with.
-    skip: u64,
-    comment: Option<u8>,
-    ragged: Ragged,
-    by_name: bool,
+    /// What rows are, and how many more lines are left out.
+    form: Form,
     /// The header to write in place of its own.
     header: Option<Vec<u8>>,
     /// The columns of this input, once they are known and matter.
@@ -292,10 +289,7 @@ impl<R: Read> Rewritten<R> {
         };
         Ok(Self {
             kinds: [from, format.kind],
-            skip: options.form.skip,
-            comment: options.form.comment,
-            ragged: options.form.ragged,
-            by_name: options.form.by_name,
+            form: options.form.clone(),
             header: None,
             width: None,
             source,
@@ -330,10 +324,10 @@ impl<R: Read> Rewritten<R> {
     fn follow(&mut self, first: &Header, own: &Header) -> Result<(), Error> {
         if first.row != own.row {
             let (wanted, found) = (self.names(&first.row)?, self.names(&own.row)?);
-            let order = order(&wanted, &found, self.by_name);
+            let order = order(&wanted, &found, self.form.by_name);
             self.order = order.ok_or_else(|| first.other(&self.name, &wanted, &found))?;
             self.width = Some(found.len());
-            self.header = self.by_name.then(|| first.row.clone());
+            self.header = self.form.by_name.then(|| first.row.clone());
             if self.order.is_sorted() && found.len() == wanted.len() {
                 self.order = Vec::new();
             }
@@ -386,9 +380,9 @@ impl<R: Read> Rewritten<R> {
             }
             if self.started
                 && !bytes.is_empty()
-                && (self.skip > 0 || self.comment == Some(bytes[0]))
+                && (self.form.skip > 0 || self.form.comment == Some(bytes[0]))
             {
-                self.skip = self.skip.saturating_sub(1);
+                self.form.skip = self.form.skip.saturating_sub(1);
                 self.leave_line()?;
                 continue;
             }
@@ -522,9 +516,9 @@ impl<R: Read> Rewritten<R> {
                     self.out.extend_from_slice(header);
                     self.out.push(b'\n');
                 } else if is_row {
-                    let width = self.width.map(|width| (width, self.ragged == Ragged::Pad));
+                    let width = self.width.map(|width| (width, self.form.ragged == Ragged::Pad));
                     put(row, &self.values, &self.order, width, self.kinds, &mut self.out)?;
-                    if self.ragged != Ragged::Take && self.width.is_none() {
+                    if self.form.ragged != Ragged::Take && self.width.is_none() {
                         self.width = Some(self.kinds[0].each(row, |_, _| Ok(()))?);
                     }
                     self.out.push(b'\n');

@@ -131,12 +131,17 @@ pub(super) const GROWTH: u64 = 5 + 10;
 /// Digits up to which a number has no exponent in its canonical form: those of 64 bits.
 const DIGITS: usize = 20;
 
-/// Whether a value is a literal, or a whole number that is clearly in its canonical form.
+/// Whether a value is a literal, or a number that is clearly in its canonical form.
 fn is_canonical(value: &[u8]) -> bool {
     let digits = value.strip_prefix(b"-").unwrap_or(value);
-    let short = digits.len() <= DIGITS || digits.last() != Some(&b'0');
-    matches!(value, b"true" | b"false" | b"null")
-        || digits.iter().all(u8::is_ascii_digit) && short && value != b"-0"
+    let (short, ends_with_zero) = (digits.len() <= DIGITS, digits.last() == Some(&b'0'));
+    let points = digits.iter().filter(|byte| **byte == b'.').count();
+    let is_plain = digits.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    match points {
+        _ if !is_plain => matches!(value, b"true" | b"false" | b"null"),
+        0 => (short || !ends_with_zero) && value != b"-0",
+        _ => short && !ends_with_zero,
+    }
 }
 
 /// Appends the canonical form of a valid value, equal for equal values: members by name (of one name the last), no blanks,
@@ -163,22 +168,22 @@ impl Canonical<'_> {
         self.text.get(self.at).copied().unwrap_or(0)
     }
 
+    /// Writes a byte as it is.
+    fn take(&mut self) {
+        self.to.extend(self.text.get(self.at));
+        self.at += 1;
+    }
+
     fn value(&mut self) {
         match self.next() {
             b'"' => self.string(),
             b'{' => self.object(),
             b'[' => {
-                self.to.push(b'[');
-                self.at += 1;
+                self.take();
                 loop {
                     match self.next() {
-                        byte @ (b']' | b',') => {
-                            self.to.push(byte);
-                            self.at += 1;
-                            if byte == b']' {
-                                return;
-                            }
-                        }
+                        b',' => self.take(),
+                        b']' => return self.take(),
                         0 => return,
                         _ => self.value(),
                     }
@@ -200,8 +205,7 @@ impl Canonical<'_> {
 
     fn object(&mut self) {
         let (first, open) = (self.members.len(), self.to.len() + 1);
-        self.to.push(b'{');
-        self.at += 1;
+        self.take();
         while let byte @ (b',' | b'"') = self.next() {
             if byte == b',' {
                 self.at += 1;
@@ -214,8 +218,7 @@ impl Canonical<'_> {
             self.string();
             let name = self.to.len();
             self.next();
-            self.at += 1;
-            self.to.push(b':');
+            self.take();
             self.value();
             self.members.push([begin, name, self.to.len()]);
         }
