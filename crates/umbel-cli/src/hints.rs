@@ -3,7 +3,7 @@
 use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
 use umbel_io::content;
 use umbel_net::prefixes::ListError;
-use umbel_sets::{Form, Input, LineEnds, Normalization, Records};
+use umbel_sets::{Form, Input, Normalization, Records};
 use umbel_share::ShareError;
 
 use crate::formats::NotAFilter;
@@ -159,13 +159,13 @@ fn delimiter_of(start: &[u8], told: u8) -> Option<u8> {
 
 /// Why lines that look the same may not be equal: the line ends of different systems.
 pub(crate) fn of_line_ends(inputs: &[Input], form: &Form) -> Option<String> {
-    let with = |ends| with_ends(inputs, form, &[ends]);
-    if let Some(mixed) = with(LineEnds::Mixed) {
+    let with = |wanted| with_ends(inputs, form, |ends| ends == wanted);
+    if let Some(mixed) = with([true, true]) {
         return Some(format!(
             "some lines of {mixed} end with CR LF and some with LF, so these are not equal; compare them with --crlf"
         ));
     }
-    let (crlf, lf) = (with(LineEnds::CrLf)?, with(LineEnds::Lf)?);
+    let (crlf, lf) = (with([false, true])?, with([true, false])?);
     Some(format!(
         "the lines of {crlf} end with CR LF and those of {lf} with LF, so none are equal; compare them with --crlf"
     ))
@@ -173,20 +173,22 @@ pub(crate) fn of_line_ends(inputs: &[Input], form: &Form) -> Option<String> {
 
 /// What is in keys that are lines, and in no key that other systems make of them.
 pub(crate) fn of_keys(inputs: &[Input], form: &Form) -> Option<String> {
-    let name = with_ends(inputs, form, &[LineEnds::CrLf, LineEnds::Mixed])?;
+    let name = with_ends(inputs, form, |[_, crlf]| crlf)?;
     Some(format!(
         "{name}: lines end with CR LF, and the CR is part of the key; --crlf leaves it out"
     ))
 }
 
 /// The first of some inputs whose lines end so, if that counts.
-fn with_ends<'a>(inputs: &'a [Input], form: &Form, ends: &[LineEnds]) -> Option<&'a str> {
+fn with_ends<'a>(
+    inputs: &'a [Input],
+    form: &Form,
+    so: impl Fn([bool; 2]) -> bool,
+) -> Option<&'a str> {
     let Normalization { crlf, trim, read, .. } = &form.normalization;
     let counts = form.records == Records::Lines(b'\n') && !crlf && !trim && read.is_none();
-    let ends = |input: &&Input| {
-        input.line_ends().is_ok_and(|found| found.is_some_and(|found| ends.contains(&found)))
-    };
-    inputs.iter().filter(|_| counts).find(ends).map(Input::name)
+    let some = inputs.iter().filter(|_| counts).find(|input| input.line_ends().is_ok_and(&so));
+    some.map(Input::name)
 }
 
 fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static str> {

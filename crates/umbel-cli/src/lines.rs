@@ -30,7 +30,7 @@ pub(crate) fn options(work: &Work, files: &[PathBuf]) -> Result<Options> {
 
 /// As [`options`]; if the work is about `columns`, the names of files tell which, without a key too.
 pub(crate) fn options_of_tables(work: &Work, files: &[PathBuf], columns: bool) -> Result<Options> {
-    let options = options_of(work, files, columns)?;
+    let options = options_of_several(work, files, columns)?;
     if !options.form.others.is_empty() {
         bail!(
             "--key LEFT=RIGHT names fields of two kinds of files, as common, except and join compare; name one field here"
@@ -40,11 +40,7 @@ pub(crate) fn options_of_tables(work: &Work, files: &[PathBuf], columns: bool) -
 }
 
 /// As [`options`], of work on files that may name their fields differently: `--key LEFT=RIGHT`.
-pub(crate) fn options_of_several(work: &Work, files: &[PathBuf]) -> Result<Options> {
-    options_of(work, files, false)
-}
-
-fn options_of(work: &Work, files: &[PathBuf], columns: bool) -> Result<Options> {
+pub(crate) fn options_of_several(work: &Work, files: &[PathBuf], columns: bool) -> Result<Options> {
     let (key, others) = fields(&work.records.key)?;
     // Lists of keys are no records, whatever their names.
     let told = if others == [""] { files.get(..1).unwrap_or_default() } else { files };
@@ -155,10 +151,9 @@ const NAMED: &[(&str, &[&str])] =
 
 /// The option for the form that the name of a file tells, whatever it is compressed with.
 pub(crate) fn named_form(path: &Path) -> Option<&'static str> {
-    const COMPRESSED: &[&str] = &["gz", "zst", "xz", "bz2", "lz4"];
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let (mut stem, mut ending) = name.rsplit_once('.')?;
-    if COMPRESSED.contains(&ending) {
+    if matches!(ending, "gz" | "zst" | "xz" | "bz2" | "lz4") {
         (stem, ending) = stem.rsplit_once('.')?;
     }
     let named = NAMED.iter().find(|(_, endings)| endings.contains(&ending));
@@ -599,8 +594,7 @@ pub(crate) fn keys_alone(
         }
         _ => Records::Lines(end),
     };
-    let header =
-        matches!(alone, Records::Csv { header: true, .. } | Records::Tsv { header: true, .. });
+    let header = alone.has_header();
     let mut read = options.clone();
     // Blanks around quotes are read in their own way.
     let trim = options.form.normalization.trim && matches!(read.form.records, Records::Csv { .. });

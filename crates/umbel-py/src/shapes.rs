@@ -59,14 +59,14 @@ impl Shape {
         let (read, form) = (self.options(options), &options.form);
         let mut rows = SpoolWriter::new(input.name(), options)?;
         let name = form.others.first().or(form.records.key().first()).map_or("", String::as_str);
-        let mut header = has_header(&form.records);
+        let mut header = form.records.has_header();
         keys(slice::from_ref(&input), room_left(0, &read.resources)?, &read, |batch| {
             for (i, key) in batch.iter().enumerate() {
                 match self {
                     Self::KeysOfFile if key.is_empty() => continue,
                     // By numbers: a key that is a number finds its column.
                     Self::Headless if std::mem::take(&mut header) => {
-                        let column = delimiter(&form.records);
+                        let column = form.records.column().unwrap_or(b'\t');
                         let names: Vec<_> =
                             (1..=fields(key, column).len()).map(|n| n.to_string()).collect();
                         rows.row(names.join(&char::from(column).to_string()).as_bytes())?;
@@ -92,14 +92,6 @@ impl Shape {
     }
 }
 
-fn has_header(records: &Records) -> bool {
-    matches!(records, Records::Csv { header: true, .. } | Records::Tsv { header: true, .. })
-}
-
-fn delimiter(records: &Records) -> u8 {
-    if let Records::Csv { delimiter, .. } = records { *delimiter } else { b'\t' }
-}
-
 /// Names the field of the key that all inputs after the first have, if all of these are keys; otherwise records name it.
 pub(crate) fn name_key(inputs: &[(NamedInput, Shape)], form: &mut Form) -> PyResult<()> {
     let bare = |&(_, shape): &(NamedInput, Shape)| shape.is_of_keys();
@@ -109,8 +101,8 @@ pub(crate) fn name_key(inputs: &[(NamedInput, Shape)], form: &mut Form) -> PyRes
     // The first column, or a member of an object.
     let is_first =
         |name: &String| name == "1" || is_json && !name.starts_with('/') && !name.contains('.');
-    let named = has_header(&form.records) || name.is_some_and(is_first);
-    if !has_header(&form.records) && inputs[1..].iter().all(bare) {
+    let named = form.records.has_header() || name.is_some_and(is_first);
+    if !form.records.has_header() && inputs[1..].iter().all(bare) {
         form.others = vec!["1".to_owned()];
     } else if !named {
         return Err(PyValueError::new_err(format!(

@@ -91,17 +91,6 @@ struct Stamp {
     modified: i64,
 }
 
-/// How lines end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineEnds {
-    /// With a line feed.
-    Lf,
-    /// With a carriage return and a line feed.
-    CrLf,
-    /// Some with one, some with the other.
-    Mixed,
-}
-
 impl Input {
     fn new(name: String, stamp: Stamp, edges: u64, handle: Handle) -> Self {
         Self {
@@ -218,25 +207,22 @@ impl Input {
         Ok(start.to_vec())
     }
 
-    /// Returns how its lines end, from its first and last 64 KiB; `None` if these have no line feed.
+    /// Returns, of the lines in its first and last 64 KiB, whether some end with a line feed alone, and whether some end
+    /// with a carriage return and a line feed.
     ///
     /// # Errors
     /// Read errors.
-    pub fn line_ends(&self) -> Result<Option<LineEnds>, Error> {
+    pub fn line_ends(&self) -> Result<[bool; 2], Error> {
         let (file, part) = (self.open()?, self.length().min(1 << 16));
-        let (mut text, mut last) = (PageBuffer::new(part as usize), None);
+        let (mut text, mut ends) = (PageBuffer::new(part as usize), [false; 2]);
         for at in [0, self.length() - part] {
             file.read_at(&mut text, at)?;
             // What is before the first byte of the last part is not known.
             for end in memchr_iter(b'\n', &text).filter(|end| at == 0 || *end > 0) {
-                let crlf = end > 0 && text[end - 1] == b'\r';
-                let ends = if crlf { LineEnds::CrLf } else { LineEnds::Lf };
-                if *last.get_or_insert(ends) != ends {
-                    return Ok(Some(LineEnds::Mixed));
-                }
+                ends[usize::from(end > 0 && text[end - 1] == b'\r')] = true;
             }
         }
-        Ok(last)
+        Ok(ends)
     }
 
     /// Returns an error if it has changed.

@@ -72,7 +72,7 @@ pub use filters::{
     add_in_pieces, build_in_pieces, build_lists, count, count_keys, hits, insert, keys_of,
     query_in_pieces, remove, room_left,
 };
-pub use input::{Input, LineEnds, SpoolWriter};
+pub use input::{Input, SpoolWriter};
 pub use keys::{KeyBatch, keys};
 pub use labels::Labels;
 pub use operation::{

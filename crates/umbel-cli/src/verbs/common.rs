@@ -15,7 +15,7 @@ use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let mut options = lines::options_of_several(&args.work, &args.files)?;
+    let mut options = lines::options_of_several(&args.work, &args.files, false)?;
     let run = Run::start("common", args.work.voice, &options.resources.progress);
     let of_all = args.at_least.is_some() || args.which.is_some() || !args.only.is_empty();
     let rows = if of_all { args.print.rows_of_all() } else { Rows::OfOne };

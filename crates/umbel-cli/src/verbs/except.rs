@@ -13,7 +13,7 @@ use crate::report::Run;
 
 pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let mut options = lines::options_of_several(&args.work, &args.files)?;
+    let mut options = lines::options_of_several(&args.work, &args.files, false)?;
     let run = Run::start("except", args.work.voice, &options.resources.progress);
     let inputs = lines::open_several(&args.files, &args.work, Rows::OfOne, &mut options)?;
     let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;

@@ -16,7 +16,7 @@ use crate::report::{Run, say};
 
 pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let mut options = lines::options_of_several(&args.work, &args.files)?;
+    let mut options = lines::options_of_several(&args.work, &args.files, false)?;
     options.form.empty = args.work.records.empty.map_or(Empty::Keep, Into::into);
     let run = Run::start("join", args.work.voice, &options.resources.progress);
     if options.form.records.key().is_empty() {

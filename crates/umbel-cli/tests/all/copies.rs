@@ -61,7 +61,6 @@ fn filters_of_every_sort_are_queried_together() {
         let found: u64 = run.text().trim_end().parse().unwrap();
         (found - KEYS, report["chance_extra"].as_f64().unwrap())
     };
-    // A filter of umbel takes no type of keys, so that Guava's comes alone.
     for arguments in [
         "--all copy.1.umbel keyed --secret-file secret",
         "--all guava guava --key-type utf16",

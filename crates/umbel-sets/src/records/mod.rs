@@ -156,8 +156,8 @@ impl Records {
         }
     }
 
-    /// The byte after a column in front of a row; JSON lines have no columns.
-    pub(crate) fn column(&self) -> Option<u8> {
+    /// Returns the byte after a column in front of a row; JSON lines have no columns.
+    pub fn column(&self) -> Option<u8> {
         match self.kind() {
             Kind::Csv(Csv { delimiter, .. }) | Kind::Tsv(delimiter) => Some(delimiter),
             Kind::Lines(_) | Kind::Fields(_) => Some(b'\t'),

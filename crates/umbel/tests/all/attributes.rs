@@ -10,7 +10,6 @@ use umbel::{
 };
 
 use crate::damage::assert_fails;
-use crate::models::Model as _;
 use crate::plans::{Numbers, detail, variant};
 use crate::reference::{Reference, part};
 use crate::reopened::{Way, hasher, payload, reopened, way};
@@ -141,13 +140,17 @@ impl Model {
         let mut new = false;
         for (i, &number) in row.iter().enumerate() {
             let hash = self.hash(&value(number), i as u64);
-            new |= self.filters[i].insert(hash) == Some(true);
+            new |= !self.filters[i].contains(hash);
+            self.filters[i].insert(hash);
         }
         for subset in 1..1 << row.len() {
-            if self.tagged(subset) {
-                let tag = self.tag(row, subset);
-                new |= self.joint.as_mut().unwrap().insert(tag) == Some(true);
+            if !self.tagged(subset) {
+                continue;
             }
+            let tag = self.tag(row, subset);
+            let joint = self.joint.as_mut().unwrap();
+            new |= !joint.contains(tag);
+            joint.insert(tag);
         }
         new
     }

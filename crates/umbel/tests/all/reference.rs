@@ -1,9 +1,7 @@
 //! A second implementation of the filters, from FORMAT.md and with one `bool` per bit: slow, plain, and without a line
 //! in common with the library. Only the hash of a key comes from there.
 
-use umbel::{AnyFilter, Filter, KeyHash, Kind, Plan};
-
-use crate::models::Model;
+use umbel::{KeyHash, Kind, Plan};
 
 /// A filter as a row of bits.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +13,20 @@ pub(crate) struct Reference {
 impl Reference {
     pub(crate) fn new(plan: &Plan) -> Self {
         Self { plan: *plan, bits: vec![false; plan.bits() as usize] }
+    }
+
+    pub(crate) fn insert(&mut self, hash: KeyHash) {
+        for position in positions_of(&self.plan, hash) {
+            self.bits[position] = true;
+        }
+    }
+
+    pub(crate) fn contains(&self, hash: KeyHash) -> bool {
+        positions_of(&self.plan, hash).into_iter().all(|position| self.bits[position])
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bits.fill(false);
     }
 
     /// `unit` bits stay together: 512 in the blocked kind, 1 in the classic.
@@ -43,36 +55,14 @@ impl Reference {
             *bit = join(*bit, other);
         }
     }
-}
 
-impl Model for Reference {
-    fn insert(&mut self, hash: KeyHash) -> Option<bool> {
-        let new = !self.contains(hash);
-        for position in positions_of(&self.plan, hash) {
-            self.bits[position] = true;
-        }
-        Some(new)
-    }
-
-    fn contains(&self, hash: KeyHash) -> bool {
-        positions_of(&self.plan, hash).into_iter().all(|position| self.bits[position])
-    }
-
-    fn clear(&mut self) {
-        self.bits.fill(false);
-    }
-
-    fn payload(&self) -> Vec<u8> {
+    /// The payload of the file.
+    pub(crate) fn payload(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.bits.len().div_ceil(512) * 64];
         for (position, _) in self.bits.iter().enumerate().filter(|&(_, &bit)| bit) {
             bytes[position / 8] |= 1 << (position % 8);
         }
         bytes
-    }
-
-    fn check(&self, filter: &AnyFilter) {
-        let set = self.bits.iter().filter(|&&bit| bit).count();
-        assert_eq!(filter.receipt().set_bits, set as u64);
     }
 }
 

@@ -49,14 +49,6 @@ impl Cells {
         named.or_else(|| name.parse::<usize>().ok()?.checked_sub(1))
     }
 
-    /// Whether rows may have a cell of this name.
-    fn has(&self, name: &str) -> bool {
-        self.format.kind == Kind::Json
-            || self
-                .column(name)
-                .is_some_and(|column| !self.format.header || column < self.names.len())
-    }
-
     /// The values of a row of columns.
     fn values(&self, row: &[u8]) -> Result<Vec<Vec<u8>>, Flaw> {
         let mut values = Vec::new();
@@ -148,9 +140,12 @@ pub(super) fn run_within(
         return job.run(show);
     }
     let (cells, mut held, mut close) = (Cells::new(job)?, Vec::<Vec<u8>>::new(), 0);
-    if let Some((field, _)) = tolerances.iter().find(|(name, _)| !cells.has(name)) {
-        let (name, count) = (job.rows.inputs[0].name().to_owned(), cells.names.len());
-        let found = list(cells.names.iter(), count);
+    let (columns, header) = (cells.names.len(), cells.format.header);
+    let lacks = |name: &str| cells.column(name).is_none_or(|column| header && column >= columns);
+    let is_json = cells.format.kind == Kind::Json;
+    if let Some((field, _)) = tolerances.iter().find(|(name, _)| !is_json && lacks(name)) {
+        let name = job.rows.inputs[0].name().to_owned();
+        let found = list(cells.names.iter(), columns);
         return Err(Error::UnknownField { name, field: field.clone(), found, near: None });
     }
     let mut report = job.run(&mut |change, row| {
