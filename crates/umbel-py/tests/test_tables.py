@@ -171,8 +171,8 @@ def test_what_changed_is_told_by_cells():
 def test_lines_that_occur_once_and_empty_keys():
     assert list(umbel.dedup(["a", "b", "a"], unique=True)) == ["b"]
     rows = ["k,v", ",1", "x,2"]
-    assert list(umbel.join(rows, ["k,w", ",3", "x,4"], records="csv", key="k")) == ["k,v,w", "x,2,4"]
-    paired = umbel.join(rows, ["k,w", ",3", "x,4"], records="csv", key="k", empty="value")
+    assert list(umbel.join(rows, ["k,w", ",3", "x,4"], records="csv", on="k")) == ["k,v,w", "x,2,4"]
+    paired = umbel.join(rows, ["k,w", ",3", "x,4"], records="csv", on="k", empty="value")
     assert list(paired) == ["k,v,w", ",1,3", "x,2,4"] and paired.report.empty == 0
     skipped = umbel.dedup(rows, records="csv", key="k", empty="skip")
     assert list(skipped) == ["k,v", "x,2"] and skipped.report.empty == 1
