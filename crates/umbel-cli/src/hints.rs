@@ -1,5 +1,7 @@
 //! The command line's hints for errors of the libraries, which know no options: the option that helps.
 
+use std::path::Path;
+
 use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
 use umbel_io::content;
 use umbel_net::prefixes::ListError;
@@ -7,6 +9,7 @@ use umbel_sets::{Form, Input, Normalization, Records};
 use umbel_share::ShareError;
 
 use crate::formats::NotAFilter;
+use crate::lines::named_form;
 use crate::standard::STANDARD;
 use crate::verb::Verb;
 
@@ -168,6 +171,15 @@ pub(crate) fn of_line_ends(inputs: &[Input], form: &Form) -> Option<String> {
     let (crlf, lf) = (with([false, true])?, with([true, false])?);
     Some(format!(
         "the lines of {crlf} end with CR LF and those of {lf} with LF, so none are equal; compare them with --crlf"
+    ))
+}
+
+/// Why little may be common to tables: their lines were compared as a whole.
+pub(crate) fn of_tables(inputs: &[Input], form: &Form) -> Option<String> {
+    let mut named = inputs.iter().filter_map(|input| named_form(Path::new(input.name())));
+    let option = named.next().filter(|_| form.records == Records::default())?;
+    Some(format!(
+        "compared whole lines; for records with the same value in a field: {option} --key FIELD"
     ))
 }
 

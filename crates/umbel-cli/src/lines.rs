@@ -1,5 +1,6 @@
 //! Inputs as the command line names them: files, lists of files, standard input.
 
+use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -142,8 +143,17 @@ fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
     Ok(names)
 }
 
-pub(crate) const DELIMITER_ALONE: &str =
-    "--delimiter requires --csv; add --csv, or omit --delimiter";
+/// `--delimiter` is given without CSV.
+#[derive(Debug)]
+pub(crate) struct DelimiterAlone;
+
+impl fmt::Display for DelimiterAlone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("--delimiter requires --csv; add --csv, or omit --delimiter")
+    }
+}
+
+impl std::error::Error for DelimiterAlone {}
 
 /// The forms of records that names of files tell, and the options for them.
 const NAMED: &[(&str, &[&str])] =
@@ -199,7 +209,7 @@ fn records(work: &Work, files: &[PathBuf], columns: bool, key: Vec<String>) -> R
             Some("--tsv") => bail!(
                 "--delimiter: that of --tsv is a tab; for another one, use --csv --quotes none"
             ),
-            _ => bail!(DELIMITER_ALONE),
+            _ => return Err(DelimiterAlone.into()),
         }
     }
     if args.raw && !is_csv && form != Some("--jsonl") {
@@ -295,22 +305,18 @@ pub(crate) fn open_unaligned(
 fn notice_sources(sources: &[Source], voice: Voice, options: &Options) {
     for source in sources {
         if let Source::Files(inputs) = source {
-            notice(inputs, voice, options);
-            if let Some(hint) =
-                hints::of_keys(inputs, &options.form).filter(|_| !voice.quiet && !voice.json)
-            {
-                say(&format!("umbel: warning: {hint}"));
-            }
+            notice(inputs, true, voice, options);
         }
     }
 }
 
-/// Says what inputs are that are no lines.
-fn notice(inputs: &[Input], voice: Voice, options: &Options) {
+/// Says what inputs are that are no lines, and what may be wrong with lines if they are `keys`.
+fn notice(inputs: &[Input], keys: bool, voice: Voice, options: &Options) {
     if voice.quiet || voice.json {
         return;
     }
-    for hint in hints::of_contents(inputs, &options.form) {
+    let of_keys = keys.then(|| hints::of_keys(inputs, &options.form)).flatten();
+    for hint in hints::of_contents(inputs, &options.form).into_iter().chain(of_keys) {
         say(&format!("umbel: warning: {hint}"));
     }
 }
@@ -454,7 +460,7 @@ pub(crate) fn open_rereadable(
     options: &Options,
 ) -> Result<Vec<Input>> {
     let inputs = rereadable(open_paths(&named(files, work)?, work)?, options)?;
-    notice(&inputs, work.voice, options);
+    notice(&inputs, false, work.voice, options);
     Ok(umbel_sets::align(inputs, None, rows == Rows::OfAll, options)?)
 }
 
@@ -515,45 +521,21 @@ pub(crate) fn open_several(
 }
 
 /// `--key LEFT=`: inputs after the first are lists of keys, one on each line, and are read as records with that field.
-fn lists_of_keys(inputs: Vec<Input>, options: &mut Options) -> Result<Vec<Input>> {
+fn lists_of_keys(mut inputs: Vec<Input>, options: &mut Options) -> Result<Vec<Input>> {
     if options.form.others != [""] {
         return Ok(inputs);
     }
-    let records = options.form.records.clone();
-    let field = records.key()[0].clone();
-    let (header, other) = match &records {
-        Records::JsonLines { .. } => (false, "key"),
-        _ if records.has_header() => (true, &field[..]),
-        _ => (false, "1"),
+    let records = &options.form.records;
+    let field = match records {
+        Records::JsonLines { .. } => "key".to_owned(),
+        _ if records.has_header() => records.key()[0].clone(),
+        _ => "1".to_owned(),
     };
-    options.form.others = vec![other.to_owned()];
-    let lines = Form {
-        normalization: Normalization { crlf: true, ..Normalization::default() },
-        ..Records::default().into()
-    };
-    let read = Options { form: Form { empty: Empty::Skip, ..lines }, ..options.clone() };
-    let room = room_left(0, &read.resources)?;
-    let row = |key: &[u8]| match records {
-        Records::JsonLines { .. } => Some(
-            serde_json::json!({ "key": String::from_utf8_lossy(key) }).to_string().into_bytes(),
-        ),
-        Records::Fields { .. } => Some(key.to_vec()),
-        // No field of such columns is a key with a delimiter.
-        _ => row_of(&[key], &records).ok(),
-    };
-    let mut inputs = inputs.into_iter();
-    let mut all: Vec<_> = inputs.next().into_iter().collect();
-    for input in inputs {
-        let mut rows = SpoolWriter::new(input.name(), options)?;
-        if header {
-            rows.row(&row(field.as_bytes()).unwrap_or_default())?;
-        }
-        umbel_sets::keys(slice::from_ref(&input), room, &read, |keys| {
-            keys.iter().filter_map(row).try_for_each(|row| rows.row(&row))
-        })?;
-        all.push(rows.finish()?);
+    for input in inputs.iter_mut().skip(1) {
+        *input = umbel_sets::records_of_keys(input, b'\n', &field, options)?;
     }
-    Ok(all)
+    options.form.others = vec![field];
+    Ok(inputs)
 }
 
 /// `--print key`: lines of the keys of the inputs, which are compared and printed in place of the records.

@@ -256,13 +256,13 @@ pub(crate) fn job<'py>(
                     "cells are those of a row with the same key; name it with key",
                 ));
             }
-            let marks = if column { changes::Marks::Column } else { changes::Marks::New };
+            let marks = if column { changes::Marks::Column } else { changes::Marks::InFront };
             Box::new(move |inputs, options, out| {
                 let out = out.expect("a diff has no plan");
                 let job = Diff::new(inputs, options)?.paired(cells || !tolerance.is_empty());
                 let report = match cells {
                     true => changes::write_cells(&job, &tolerance, out),
-                    false => changes::write(&job, marks, &tolerance, out),
+                    false => changes::write(&job, marks, false, &tolerance, out),
                 };
                 report.map(Done::Run)
             })

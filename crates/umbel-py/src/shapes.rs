@@ -7,7 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use umbel_sets::inputs::NamedInput;
 use umbel_sets::{
-    Error, Form, Input, Normalization, Options, Records, SpoolWriter, keys, quote, room_left,
+    Error, Form, Input, Options, Records, SpoolWriter, keys, options_of_keys, records_of_keys,
+    room_left,
 };
 
 /// What an input is, compared with the records of a job.
@@ -31,16 +32,16 @@ impl Shape {
         matches!(self, Self::Keys | Self::KeysOfFile)
     }
 
+    /// What keys end with.
+    fn end(self) -> u8 {
+        if self == Self::Keys { 0 } else { b'\n' }
+    }
+
     /// Options to read an input of this shape as a file, before it is rewritten.
     pub(crate) fn options(self, options: &Options) -> Options {
-        let end = if self == Self::Keys { 0 } else { b'\n' };
-        let is_file = self == Self::KeysOfFile;
-        let form = match self {
-            Self::Records => return options.clone(),
-            Self::Keys | Self::KeysOfFile => Form {
-                normalization: Normalization { crlf: is_file, ..Normalization::default() },
-                ..Records::Lines(end).into()
-            },
+        match self {
+            Self::Records => options.clone(),
+            Self::Keys | Self::KeysOfFile => options_of_keys(self.end(), options),
             Self::Headless | Self::Headed => {
                 let mut records = options.form.records.clone();
                 if let Records::Csv { header, key, .. } | Records::Tsv { header, key, .. } =
@@ -48,46 +49,33 @@ impl Shape {
                 {
                     (*header, *key) = (self == Self::Headed, Vec::new());
                 }
-                Form { bad: options.form.bad, ..records.into() }
+                let form = Form { bad: options.form.bad, ..records.into() };
+                Options { form, ..options.clone() }
             }
-        };
-        Options { form, ..options.clone() }
+        }
     }
 
     /// Rewrites an input that was opened with its options as records of the job.
     pub(crate) fn rewritten(self, input: Input, options: &Options) -> Result<Input, Error> {
         let (read, form) = (self.options(options), &options.form);
-        let mut rows = SpoolWriter::new(input.name(), options)?;
-        let name = form.others.first().or(form.records.key().first()).map_or("", String::as_str);
-        let mut header = form.records.has_header();
-        keys(slice::from_ref(&input), room_left(0, &read.resources)?, &read, |batch| {
-            for (i, key) in batch.iter().enumerate() {
-                match self {
-                    Self::KeysOfFile if key.is_empty() => continue,
-                    // By numbers: a key that is a number finds its column.
-                    Self::Headless if std::mem::take(&mut header) => {
-                        let column = form.records.column().unwrap_or(b'\t');
-                        let names: Vec<_> =
-                            (1..=fields(key, column).len()).map(|n| n.to_string()).collect();
-                        rows.row(names.join(&char::from(column).to_string()).as_bytes())?;
-                    }
-                    _ => {}
-                }
-                if !self.is_of_keys() {
-                    rows.row(key)?;
-                    continue;
-                }
-                let refuse = |why| batch.refuse(i, why);
-                if std::mem::take(&mut header) {
-                    rows.row(&row_of(name.as_bytes(), &form.records, name).map_err(refuse)?)?;
-                }
-                rows.row(&row_of(key, &form.records, name).map_err(refuse)?)?;
-            }
-            Ok(())
-        })?;
-        if header && self.is_of_keys() {
-            rows.row(&row_of(name.as_bytes(), &form.records, name).unwrap_or_default())?;
+        if self.is_of_keys() {
+            let name = form.others.first().or(form.records.key().first());
+            return records_of_keys(&input, self.end(), name.map_or("", String::as_str), options);
         }
+        let mut rows = SpoolWriter::new(input.name(), options)?;
+        let mut names = self == Self::Headless && form.records.has_header();
+        keys(slice::from_ref(&input), room_left(0, &read.resources)?, &read, |batch| {
+            batch.iter().try_for_each(|row| {
+                // By numbers: a key that is a number finds its column.
+                if std::mem::take(&mut names) {
+                    let column = form.records.column().unwrap_or(b'\t');
+                    let names: Vec<_> =
+                        (1..=fields(row, column).len()).map(|n| n.to_string()).collect();
+                    rows.row(names.join(&char::from(column).to_string()).as_bytes())?;
+                }
+                rows.row(row)
+            })
+        })?;
         rows.finish()
     }
 }
@@ -112,46 +100,6 @@ pub(crate) fn name_key(inputs: &[(NamedInput, Shape)], form: &mut Form) -> PyRes
         )));
     }
     Ok(())
-}
-
-/// A key as a record of its own; an error if no such record has it.
-fn row_of(key: &[u8], records: &Records, name: &str) -> Result<Vec<u8>, &'static str> {
-    let mut row = key.to_vec();
-    let blanks: &[u8] = match records {
-        Records::Csv { delimiter, .. } => {
-            quote(&mut row, 0, *delimiter);
-            // An empty line is no record.
-            row.extend_from_slice(if key.is_empty() { b"\"\"" } else { b"" });
-            return Ok(row);
-        }
-        Records::JsonLines { .. } => {
-            return Ok(
-                [b"{", &json_text(name.as_bytes())[..], b":", &json_text(key), b"}"].concat()
-            );
-        }
-        Records::Tsv { .. } => b"\t\n",
-        _ => b" \t\n\r\0",
-    };
-    if key.is_empty() || key.ends_with(b"\r") || key.iter().any(|byte| blanks.contains(byte)) {
-        return Err(
-            "a key that is empty, or has a tab, a blank or a line end, is no field of such records; leave it out",
-        );
-    }
-    Ok(row)
-}
-
-/// A text of JSON.
-fn json_text(text: &[u8]) -> Vec<u8> {
-    let mut json = vec![b'"'];
-    for &byte in text {
-        match byte {
-            b'"' | b'\\' => json.extend([b'\\', byte]),
-            0..0x20 => json.extend(format!("\\u{byte:04x}").bytes()),
-            _ => json.push(byte),
-        }
-    }
-    json.push(b'"');
-    json
 }
 
 /// The fields of a row of CSV, or of TSV without quotes in it, without their quotes.

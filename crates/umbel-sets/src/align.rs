@@ -15,6 +15,7 @@ use crate::records::{
 };
 use crate::report::Progress;
 use crate::scan::skip_line;
+use crate::unseen::of_output;
 use crate::{Error, Form, Options};
 
 /// A record may use one part in this many of the memory: it is held twice, in vectors that grow by doubling.
@@ -86,14 +87,8 @@ fn every_column(inputs: &[Input], options: &Options) -> Result<Option<Header>, E
             continue;
         };
         for column in beyond(&names, known) {
-            let kind = rows.format.kind;
             header.row.truncate(text(&header.row).len());
-            header.row.push(kind.delimiter());
-            let start = header.row.len();
-            header.row.extend_from_slice(names.get(column));
-            if matches!(kind, Kind::Csv(_)) {
-                quote(&mut header.row, start, kind.delimiter());
-            }
+            rows.format.kind.push(1, names.get(column), &mut header.row);
         }
         *known = rows.names(&header.row)?;
     }
@@ -119,7 +114,7 @@ impl Header {
             return Ok(None);
         }
         let reader = input.open()?;
-        Rewritten::new(input.name(), reader.from(0), None, options)?.header()
+        Rewritten::new(input.name(), reader.from(0), None, &of_output(options))?.header()
     }
 
     /// Refuses rows of the input `name` if its header differs from this one, also in order: rows are written as they

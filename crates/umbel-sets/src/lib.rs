@@ -36,6 +36,7 @@
 
 mod ahead;
 mod align;
+mod bare;
 mod budget;
 mod bulk;
 mod error;
@@ -65,6 +66,7 @@ mod testing;
 mod unseen;
 
 pub use align::{Header, align, rewrites};
+pub use bare::{options_of_keys, records_of_keys};
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{

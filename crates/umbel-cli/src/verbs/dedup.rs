@@ -16,9 +16,9 @@ use crate::{Outcome, elsewhere};
 pub(crate) fn dedup(args: &DedupArgs, name: &'static str) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
     let options = lines::options_of_tables(&args.work, &args.files, args.by_name);
-    let mut options = options.map_err(|error| match error.to_string() {
-        why if why == lines::DELIMITER_ALONE => anyhow!("{why}; {}", elsewhere::UNIQ_D),
-        _ => error,
+    let mut options = options.map_err(|error| match error.is::<lines::DelimiterAlone>() {
+        true => anyhow!("{error}; {}", elsewhere::UNIQ_D),
+        false => error,
     })?;
     if args.by_name && !options.form.records.has_header() {
         bail!("--by-name needs the names of columns: --csv or --tsv, without --no-header");

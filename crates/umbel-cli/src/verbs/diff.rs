@@ -66,21 +66,15 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     } else if !files.is_empty() {
         files.write(&job, &args.tolerance)?
     } else {
-        let marks = match (args.symmetric, args.old) {
+        let marks = match (args.symmetric, args.mark_column) {
             (true, _) => Marks::None,
-            (_, old) if args.mark_column => {
-                if old {
-                    Marks::ColumnWithOld
-                } else {
-                    Marks::Column
-                }
-            }
-            (_, true) => Marks::WithOld,
-            _ => Marks::New,
+            (_, true) => Marks::Column,
+            _ => Marks::InFront,
         };
+        let old = args.old || args.symmetric;
         write_lines(args.output.to.file(), |out| match args.cells {
             true => Ok(changes::write_cells(&job, &args.tolerance, out)?),
-            false => Ok(changes::write(&job, marks, &args.tolerance, out)?),
+            false => Ok(changes::write(&job, marks, old, &args.tolerance, out)?),
         })?
     };
     let changes = report.changes.unwrap_or_default();
@@ -92,7 +86,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
             counted(changes.uneven, "line")
         ));
     }
-    hint(&about, &args.work);
+    hint(&about, report.found, &args.work);
     let equal = changes.different() + changes.uneven == 0;
     Ok(if equal { Outcome::Done } else { Outcome::Nothing })
 }

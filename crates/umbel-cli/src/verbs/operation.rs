@@ -1,17 +1,16 @@
 //! How `common`, `except`, `dedup` and `join` run their job.
 
 use std::io::Write;
-use std::path::Path;
 
 use anyhow::Result;
-use umbel_sets::{Error, Records, Report, SetPlan};
+use umbel_sets::{Error, Report, SetPlan};
 
 use super::explain::{self, Job};
 use crate::Outcome;
 use crate::args::{ResultArgs, Work};
+use crate::hints;
 use crate::output::{print, write_result};
 use crate::report::{Run, say};
-use crate::{hints, lines};
 
 /// Explains the job, or runs it and reports the lines it `found`.
 pub(super) fn select(
@@ -29,31 +28,20 @@ pub(super) fn select(
     }
     let ((), report) = write_result(output.to.file(), output.total, |out| Ok(((), job(out)?)))?;
     run.finish(&report, found, None);
-    if about.verb != "common" || report.found == 0 {
-        hint(about, work);
-    }
-    // A header alone may be common.
-    if about.verb == "common"
-        && report.found <= 1
-        && about.options.form.records == Records::default()
-        && !work.voice.quiet
-        && !work.voice.json
-        && let Some(option) =
-            about.inputs.iter().find_map(|input| lines::named_form(Path::new(input.name())))
-    {
-        say(&format!(
-            "umbel common: compared whole lines; for records with the same value in a field: {option} --key FIELD"
-        ));
-    }
+    hint(about, report.found, work);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-/// Says why lines that look the same may differ.
-pub(super) fn hint(about: &Job<'_>, work: &Work) {
-    if !work.voice.quiet
-        && !work.voice.json
-        && let Some(hint) = hints::of_line_ends(about.inputs, &about.options.form)
-    {
+/// Says why lines that look the same may differ, or records with the same value.
+pub(super) fn hint(about: &Job<'_>, found: u64, work: &Work) {
+    if work.voice.quiet || work.voice.json {
+        return;
+    }
+    let (common, form) = (about.verb == "common", &about.options.form);
+    let ends = (!common || found == 0).then(|| hints::of_line_ends(about.inputs, form)).flatten();
+    // A header alone may be common.
+    let tables = (common && found <= 1).then(|| hints::of_tables(about.inputs, form)).flatten();
+    for hint in ends.into_iter().chain(tables) {
         say(&format!("umbel {}: {hint}", about.verb));
     }
 }

@@ -461,8 +461,8 @@ def dedup(
 ) -> Lines | Report | Explanation:
     """Each different line of all inputs, once, in the order in which they first occur.
 
-    `repeated` keeps only lines that occur more than once, `unique` those that occur once, `at_least` those that occur so often; `keep="last"` keeps the last
-    row of each key; `count` puts the number in front; `by_count` and `top` begin with the most frequent. `out`, `sort`,
+    `repeated` keeps only lines that occur more than once, `unique` those that occur once, `at_least` those that occur so
+    often; `keep="last"` keeps the last row of each key; `count` puts the number in front; `by_count` and `top` begin with the most frequent. `out`, `sort`,
     `fpp` and `explain` as in `common`.
 
     >>> import umbel

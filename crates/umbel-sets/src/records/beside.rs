@@ -92,12 +92,7 @@ impl Beside {
                 let field = String::from_utf8_lossy(&name).into_owned();
                 return Err(Error::SameColumn { name: starts[1].name.to_owned(), field });
             }
-            header.push(self.kind.delimiter());
-            let start = header.len();
-            header.extend_from_slice(&name);
-            if let Kind::Csv(csv) = self.kind {
-                super::quote(&mut header, start, csv.delimiter);
-            }
+            self.kind.push(1, &name, &mut header);
             taken.insert(name);
         }
         header.extend_from_slice(line_end(left));

@@ -360,6 +360,18 @@ impl Kind {
         }
     }
 
+    /// Appends the value of a column to a row, in the quotes that it needs.
+    pub(crate) fn push(self, column: usize, value: &[u8], row: &mut Vec<u8>) {
+        if column > 0 {
+            row.push(self.delimiter());
+        }
+        let start = row.len();
+        row.extend_from_slice(value);
+        if let Self::Csv(Csv { delimiter, .. }) = self {
+            quote(row, start, delimiter);
+        }
+    }
+
     /// A value of a row as it is written, with its quotes.
     pub(crate) fn written(self, row: &[u8], Value { start, end, .. }: Value) -> &[u8] {
         let quoted = matches!(self, Self::Csv(_)) && start > 0 && row[start - 1] == b'"';

@@ -21,7 +21,7 @@ use crate::inputs::ReadFrom;
 use crate::report::{ErrorBound, Report};
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
-use crate::{Bad, Error, Form, Header, Missing, Options, Records};
+use crate::{Bad, Error, Form, Header, Missing, Options, Ragged, Records};
 
 /// The progress of a run when its filter is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -369,7 +369,9 @@ impl State<'_> {
 /// Options to read the output's own lines: a line without a key, such as a record cut off by a crash, is skipped.
 pub(crate) fn of_output(options: &Options) -> Options {
     let mut options = options.clone();
-    let Form { records, missing, bad, .. } = &mut options.form;
+    let Form { records, missing, bad, skip, comment, ragged, .. } = &mut options.form;
+    // These are about the inputs.
+    (*skip, *comment, *ragged) = (0, None, Ragged::Take);
     if *missing == Missing::Refuse {
         *missing = Missing::Skip;
     }

@@ -76,6 +76,9 @@ pub(crate) fn shrink<P: Planner>(
     blocks: &mut Blocks,
     keys: u64,
 ) -> Result<(), MergeError> {
+    if keys > plan.keys {
+        return Ok(());
+    }
     let (size, keys) = ((folding.units)(plan), keys.max(1));
     let keeps = |divisor: &u64| {
         let smaller = Plan { keys, bits: plan.bits / divisor, ..*plan };
@@ -85,7 +88,7 @@ pub(crate) fn shrink<P: Planner>(
     let low: Vec<u64> = low.filter(|&divisor| size.is_multiple_of(divisor)).collect();
     // Divisors in pairs, the largest first.
     let mut all = low.iter().map(|divisor| size / divisor).chain(low.iter().rev().copied());
-    match all.find(|divisor| keys <= plan.keys && keeps(divisor)) {
+    match all.find(keeps) {
         None | Some(1) => Ok(()),
         Some(divisor) => {
             fold(folding, plan, blocks, divisor)?;

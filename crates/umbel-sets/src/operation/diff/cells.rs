@@ -2,45 +2,59 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io::Write;
 
 use serde_json::value::RawValue;
 
-use super::{Change, Diff};
+use super::{Change, Diff, Show};
 use crate::error::Error;
-use crate::records::{Flaw, Format, Kind, Normalization, Value, canonical, list, members, quote};
+use crate::records::{Flaw, Format, Kind, Normalization, Value, canonical, list, members};
 use crate::report::Report;
+use crate::sink::Sink;
 
 /// How far numbers in some columns may be from each other and still be equal.
 pub type Tolerances = [(String, f64)];
 
 /// The cells of rows under one header.
-pub(super) struct Cells {
+struct Cells<'t> {
     format: Format,
     normalization: Normalization,
-    /// The names of the columns, or their numbers; none for JSON.
+    /// The names of the columns; none without a header, nor for JSON.
     names: Vec<Vec<u8>>,
     ignored: Vec<usize>,
-    pub(super) key: Vec<String>,
+    key: Vec<String>,
+    tolerances: &'t Tolerances,
 }
 
 /// The name of a cell, and its value in two rows.
 type Cell<'c> = (&'c [u8], &'c [u8], &'c [u8]);
 
-impl Cells {
-    pub(super) fn new(job: &Diff<'_>) -> Result<Self, Error> {
+impl<'t> Cells<'t> {
+    /// Those of a job; [`Error::UnknownField`] for a tolerance of none of its columns.
+    fn new(job: &Diff<'_>, tolerances: &'t Tolerances) -> Result<Self, Error> {
         let form = &job.rows.options.form;
         let (format, name) = (Format::new(form)?, job.rows.inputs[0].name());
+        let (normalization, key) = (form.normalization, form.records.key().to_vec());
         let mut names = Vec::new();
         if let Some(header) = job.rows.header()? {
             let read = format.each_name(&header, |name| names.push(name.to_vec()));
             read.map_err(|flaw| format.error(flaw, name, 0))?;
         }
-        let key = form.records.key().to_vec();
-        let mut cells =
-            Self { format, normalization: form.normalization, names, ignored: Vec::new(), key };
+        let mut cells = Self { format, normalization, names, ignored: Vec::new(), key, tolerances };
         cells.ignored = form.ignored.iter().filter_map(|name| cells.column(name)).collect();
-        Ok(cells)
+        let (count, header) = (cells.names.len(), cells.format.header);
+        let lacks = |name: &str| cells.column(name).is_none_or(|at| header && at >= count);
+        let unknown =
+            tolerances.iter().find(|(name, _)| cells.format.kind != Kind::Json && lacks(name));
+        match unknown {
+            None => Ok(cells),
+            Some((field, _)) => Err(Error::UnknownField {
+                name: name.to_owned(),
+                field: field.clone(),
+                found: list(cells.names.iter(), count),
+                near: None,
+            }),
+        }
     }
 
     /// The column of a name, or number.
@@ -62,13 +76,13 @@ impl Cells {
         Ok(values)
     }
 
-    /// Passes on the cells that differ; of JSON, the members as they are written.
+    /// Passes on the cells that differ by more than the tolerances; of JSON, the members as they are written.
     fn each(
         &self,
         old: &[u8],
         new: &[u8],
-        each: &mut dyn FnMut(Cell<'_>) -> io::Result<()>,
-    ) -> io::Result<()> {
+        each: &mut dyn FnMut(Cell<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         if self.format.kind == Kind::Json {
             let read =
                 |row| -> BTreeMap<_, _> { members(row).unwrap_or_default().into_iter().collect() };
@@ -79,7 +93,9 @@ impl Cells {
             let names: BTreeSet<_> = new.keys().chain(old.keys()).collect();
             for name in names {
                 let (old, new) = (value(&old, name), value(&new, name));
-                if canonical(&old) != canonical(&new) {
+                if canonical(&old) != canonical(&new)
+                    && !self.are_close(name.as_bytes(), &old, &new)
+                {
                     each((name.as_bytes(), &old, &new))?;
                 }
             }
@@ -93,29 +109,37 @@ impl Cells {
                 self.normalization.apply(&mut value, 0);
                 value
             };
-            if normal(&old) != normal(&new) && !self.ignored.contains(&column) {
-                let number = (column + 1).to_string();
-                let name = self.names.get(column).map_or(number.as_bytes(), |name| name);
-                each((name, &value(&old), &value(&new)))?;
+            if normal(&old) == normal(&new) || self.ignored.contains(&column) {
+                continue;
+            }
+            let (number, old, new) = ((column + 1).to_string(), value(&old), value(&new));
+            let name = self.names.get(column).map_or(number.as_bytes(), |name| name);
+            if !self.are_close(name, &old, &new) {
+                each((name, &old, &new))?;
             }
         }
         Ok(())
     }
 
-    /// Whether all cells that differ are numbers within a tolerance.
-    fn are_close(&self, old: &[u8], new: &[u8], tolerances: &Tolerances) -> bool {
+    /// Whether two values of a cell are numbers within its tolerance.
+    fn are_close(&self, name: &[u8], old: &[u8], new: &[u8]) -> bool {
         let number = |text: &[u8]| str::from_utf8(text).ok()?.trim().parse::<f64>().ok();
-        let mut close = true;
-        let compared = self.each(old, new, &mut |(name, old, new)| {
-            let tolerance = tolerances.iter().find(|(column, _)| {
-                column.as_bytes() == name || self.column(column).and_then(|at| self.names.get(at)).is_some_and(|own| own == name)
-            });
-            close &= tolerance.is_some_and(|(_, most)| {
-                matches!((number(old), number(new)), (Some(old), Some(new)) if (old - new).abs() <= *most)
-            });
+        let named = |at: usize| self.names.get(at).is_some_and(|own| own == name);
+        let is_of =
+            |column: &str| column.as_bytes() == name || self.column(column).is_some_and(named);
+        self.tolerances.iter().filter(|(column, _)| is_of(column)).any(|(_, most)| {
+            matches!((number(old), number(new)), (Some(old), Some(new)) if (old - new).abs() <= *most)
+        })
+    }
+
+    /// Whether no cell differs by more than its tolerance.
+    fn are_same(&self, old: &[u8], new: &[u8]) -> bool {
+        let mut same = true;
+        let compared = self.each(old, new, &mut |_| {
+            same = false;
             Ok(())
         });
-        close && compared.is_ok()
+        same && compared.is_ok()
     }
 
     /// The values of the key of a row, for a line of columns or an object.
@@ -134,27 +158,19 @@ impl Cells {
 pub(super) fn run_within(
     job: &Diff<'_>,
     tolerances: &Tolerances,
-    show: &mut (dyn FnMut(Change, &[u8]) -> io::Result<()> + Send),
+    show: &mut Show<'_>,
 ) -> Result<Report, Error> {
     if tolerances.is_empty() {
         return job.run(show);
     }
-    let (cells, mut held, mut close) = (Cells::new(job)?, Vec::<Vec<u8>>::new(), 0);
-    let (columns, header) = (cells.names.len(), cells.format.header);
-    let lacks = |name: &str| cells.column(name).is_none_or(|column| header && column >= columns);
-    let is_json = cells.format.kind == Kind::Json;
-    if let Some((field, _)) = tolerances.iter().find(|(name, _)| !is_json && lacks(name)) {
-        let name = job.rows.inputs[0].name().to_owned();
-        let found = list(cells.names.iter(), columns);
-        return Err(Error::UnknownField { name, field: field.clone(), found, near: None });
-    }
+    let (cells, mut held, mut close) = (Cells::new(job, tolerances)?, Vec::<Vec<u8>>::new(), 0);
     let mut report = job.run(&mut |change, row| {
         if change == Change::Replaced {
             held.push(row.to_vec());
             return Ok(());
         }
-        let is_close = change == Change::Changed
-            && held.last().is_some_and(|old| cells.are_close(old, row, tolerances));
+        let is_close =
+            change == Change::Changed && held.last().is_some_and(|old| cells.are_same(old, row));
         if is_close {
             held.pop();
             close += 1;
@@ -180,48 +196,43 @@ pub fn write_cells(
     tolerances: &Tolerances,
     out: &mut (dyn Write + Send),
 ) -> Result<Report, Error> {
-    let cells = Cells::new(job)?;
-    let (kind, mut bytes) = (cells.format.kind, 0);
-    let mut put = |values: &[&[u8]]| {
+    let cells = Cells::new(job, tolerances)?;
+    let kind = cells.format.kind;
+    let mut sink = Sink::new(out, kind.end());
+    let row = |values: &[&[u8]]| {
         let mut row = Vec::new();
-        for (i, value) in values.iter().enumerate() {
-            if i > 0 {
-                row.push(kind.delimiter());
-            }
-            let start = row.len();
-            row.extend_from_slice(value);
-            if matches!(kind, Kind::Csv(_)) {
-                quote(&mut row, start, kind.delimiter());
-            }
-        }
-        row.push(b'\n');
-        bytes += row.len() as u64;
-        out.write_all(&row)
+        values.iter().enumerate().for_each(|(i, value)| kind.push(i, value, &mut row));
+        row
     };
     let ends: [&[u8]; 3] = [b"column", b"old", b"new"];
     if cells.format.header {
         let key = cells.key.iter().map(String::as_bytes);
-        put(&key.chain(ends).collect::<Vec<_>>()).map_err(Error::Output)?;
+        sink.header(Some(&row(&key.chain(ends).collect::<Vec<_>>())))?;
     }
     let mut old = Vec::new();
-    let mut report = run_within(job, tolerances, &mut |change, row| match change {
+    let mut report = run_within(job, tolerances, &mut |change, new| match change {
         Change::Replaced => {
-            row.clone_into(&mut old);
+            new.clone_into(&mut old);
             Ok(())
         }
         Change::Changed => {
-            let key = cells.key_of(row);
-            cells.each(&old, row, &mut |(name, old, new)| {
-                if kind == Kind::Json {
-                    return put(&[&object(&cells.key, &key, (name, old, new))]);
-                }
-                put(&key.iter().map(|value| &value[..]).chain([name, old, new]).collect::<Vec<_>>())
+            let key = cells.key_of(new);
+            cells.each(&old, new, &mut |cell| {
+                let (name, old, new) = cell;
+                let values = key.iter().map(|value| &value[..]).chain([name, old, new]);
+                sink.row(
+                    b"",
+                    &match kind {
+                        Kind::Json => object(&cells.key, &key, cell),
+                        _ => row(&values.collect::<Vec<_>>()),
+                    },
+                )
             })
         }
         _ => Ok(()),
     })?;
-    out.flush().map_err(Error::Output)?;
-    report.bytes_written = bytes;
+    report.bytes_written = sink.bytes;
+    sink.flush()?;
     Ok(report)
 }
 

@@ -4,12 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use umbel_io::PageWriter;
 use umbel_io::atomic::{self, Existing};
 use umbel_io::compression::check_result_name;
 
 use super::cells::run_within;
-use crate::records::text;
+use crate::sink::{RowStyle, Sink};
 use crate::{Change, Diff, Error, Report};
 
 pub use super::cells::{Tolerances, write_cells};
@@ -65,7 +64,9 @@ impl Files<'_> {
                         let mut write = |out: Option<&mut Out<'_>>, row: &[u8]| {
                             let Some(out) = out else { return Ok(()) };
                             bytes += row.len() as u64 + 1;
-                            out.write_all(row).and_then(|()| out.write_all(&end))
+                            out.write_all(row)
+                                .and_then(|()| out.write_all(&end))
+                                .map_err(Error::Output)
                         };
                         let (mut added, mut changed) = (added, changed);
                         let (mut removed, mut kept) = (removed, kept);
@@ -111,64 +112,46 @@ pub enum Marks {
     /// As they are, after the header: a file of its own.
     None,
     /// With `- ` in front of removed rows, `+ ` of added and `~ ` of changed ones, as the new input has them.
-    New,
-    /// As above, and with `< ` in front of the old version of changed rows, each before its new one.
-    WithOld,
-    /// The same as a column named `change` in front, under the header; with JSON lines, as
-    /// `{"change":"~","record":…}`.
+    InFront,
+    /// The same as a column named `change`, under the header; with JSON lines, as `{"change":"~","record":…}`.
     Column,
-    /// As above, with the old version of changed rows.
-    ColumnWithOld,
 }
 
-/// Runs the job and writes the rows that only one input has.
+/// Runs the job and writes the rows that only one input has; if `old`, also the old version of changed ones, with the mark `<`.
+/// Tolerances need [pairs](Diff::paired).
+///
+/// # Errors
+/// As for [`Diff::run`]; [`Error::UnknownField`] for a tolerance.
 pub fn write(
     job: &Diff<'_>,
     marks: Marks,
+    old: bool,
     tolerances: &Tolerances,
     out: &mut (dyn Write + Send),
 ) -> Result<Report, Error> {
     let records = &job.rows.options.form.records;
-    let mut out = PageWriter::new(1 << 18, out);
-    let (mut bytes, end, column) = (0, [records.end()], records.column());
-    let mut put = |mark: &str, row: &[u8]| {
-        let mut write = |parts: &[&[u8]]| {
-            bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
-            parts.iter().try_for_each(|part| out.write_all(part))
-        };
-        match (marks, column) {
-            _ if mark.is_empty() => write(&[row, &end]),
-            (Marks::Column | Marks::ColumnWithOld, Some(column)) => {
-                write(&[mark.as_bytes(), &[column], row, &end])
-            }
-            (Marks::Column | Marks::ColumnWithOld, None) => write(&[
-                b"{\"change\":\"",
-                mark.as_bytes(),
-                b"\",\"record\":",
-                text(row),
-                b"}",
-                &end,
-            ]),
-            _ => write(&[mark.as_bytes(), b" ", row, &end]),
-        }
+    let style = match marks {
+        Marks::None => RowStyle::Rows,
+        Marks::InFront => RowStyle::Behind("", Some(b' ')),
+        Marks::Column => RowStyle::Behind("change", records.column()),
     };
-    match (marks, job.rows.header()?) {
-        (Marks::None, Some(header)) => put("", &header),
-        (Marks::Column | Marks::ColumnWithOld, Some(header)) => put("change", &header),
-        _ => Ok(()),
+    let mut sink = Sink::new(out, records.end()).with_style(style);
+    if marks != Marks::InFront {
+        sink.header(job.rows.header()?.as_deref())?;
     }
-    .map_err(Error::Output)?;
-    let with_old = matches!(marks, Marks::WithOld | Marks::ColumnWithOld | Marks::None);
+    let in_json = marks == Marks::Column && records.column().is_none();
+    let mut put = |mark: &str, row: &[u8]| match in_json {
+        true => sink.row(format!("\"{mark}\"").as_bytes(), row),
+        false => sink.row(mark.as_bytes(), row),
+    };
     let mut report = run_within(job, tolerances, &mut |change, row| match change {
-        Change::Kept => Ok(()),
-        Change::Replaced if !with_old => Ok(()),
-        _ if marks == Marks::None => put("", row),
         Change::Removed => put("-", row),
         Change::Added => put("+", row),
         Change::Changed => put("~", row),
-        Change::Replaced => put("<", row),
+        Change::Replaced if old => put("<", row),
+        Change::Replaced | Change::Kept => Ok(()),
     })?;
-    out.flush().map_err(Error::Output)?;
-    report.bytes_written = bytes;
+    report.bytes_written = sink.bytes;
+    sink.flush()?;
     Ok(report)
 }

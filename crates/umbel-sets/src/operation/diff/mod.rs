@@ -6,8 +6,6 @@
 mod cells;
 pub mod changes;
 
-use std::io;
-
 use super::counts::Counted;
 use super::counts::{EVEN, UNEVEN};
 use super::rule::{Others, Rule};
@@ -34,6 +32,9 @@ pub enum Change {
     /// Only the old file has it, and the new one has another row with its key.
     Replaced,
 }
+
+/// Receives rows, and how they differ.
+pub(super) type Show<'s> = dyn FnMut(Change, &[u8]) -> Result<(), Error> + Send + 's;
 
 /// The comparison of two files, row by row: each different row once, whatever their order.
 ///
@@ -80,14 +81,11 @@ impl<'a> Diff<'a> {
     ///
     /// # Errors
     /// Errors of reading, of temporary files and of `show`.
-    pub fn run(
-        &self,
-        show: &mut (dyn FnMut(Change, &[u8]) -> io::Result<()> + Send),
-    ) -> Result<Report, Error> {
+    pub fn run(&self, show: &mut Show<'_>) -> Result<Report, Error> {
         let (mut counts, mut uneven) = ([0; 5], 0);
         let mut show = |change: Change, row: &[u8]| {
             counts[change as usize] += 1;
-            show(change, row).map_err(Error::Output)
+            show(change, row)
         };
         let boundary = self.rows.inputs[0].length();
         let mut change = |Selected { place, count, .. }: Selected<'_>| match count {

@@ -1,0 +1,86 @@
+//! Lists of bare keys as records of one field.
+
+use std::slice;
+
+use crate::filters::room_left;
+use crate::input::{Input, SpoolWriter};
+use crate::keys::keys;
+use crate::records::quote;
+use crate::{Empty, Error, Form, Normalization, Options, Records};
+
+/// Returns the options that read bare keys, each up to the byte `end`. Keys of lines are not empty, and have no carriage
+/// return at their end.
+#[must_use]
+pub fn options_of_keys(end: u8, options: &Options) -> Options {
+    let lines = end == b'\n';
+    let form = Form {
+        normalization: Normalization { crlf: lines, ..Normalization::default() },
+        empty: if lines { Empty::Skip } else { Empty::Value },
+        ..Records::Lines(end).into()
+    };
+    Options { form, ..options.clone() }
+}
+
+/// Rewrites an input of bare keys, read as [`options_of_keys`] says, as records of [`Form::records`]: `field` is the name of
+/// each key in JSON and in the header, if records have one.
+///
+/// # Errors
+/// Read errors and errors of temporary files; [`Error::Key`] for a key that no such record has.
+pub fn records_of_keys(
+    input: &Input,
+    end: u8,
+    field: &str,
+    options: &Options,
+) -> Result<Input, Error> {
+    let (read, records) = (options_of_keys(end, options), &options.form.records);
+    let mut rows = SpoolWriter::new(input.name(), options)?;
+    if records.has_header() {
+        rows.row(&row_of(field.as_bytes(), records, field).unwrap_or_default())?;
+    }
+    keys(slice::from_ref(input), room_left(0, &read.resources)?, &read, |batch| {
+        let row = |key| row_of(key, records, field);
+        batch
+            .iter()
+            .enumerate()
+            .try_for_each(|(i, key)| rows.row(&row(key).map_err(|why| batch.refuse(i, why))?))
+    })?;
+    rows.finish()
+}
+
+/// A key as a record of its own; an error if no such record has it.
+fn row_of(key: &[u8], records: &Records, field: &str) -> Result<Vec<u8>, &'static str> {
+    let mut row = key.to_vec();
+    let is_outside = |byte: &u8| match records {
+        Records::Tsv { delimiter, .. } => [*delimiter, b'\n'].contains(byte),
+        _ => b" \t\n\r\0".contains(byte),
+    };
+    match records {
+        Records::Csv { delimiter, .. } => {
+            quote(&mut row, 0, *delimiter);
+            // An empty line is no record.
+            row.extend_from_slice(if key.is_empty() { b"\"\"" } else { b"" });
+            Ok(row)
+        }
+        Records::JsonLines { .. } => {
+            Ok([b"{", &json_text(field.as_bytes())[..], b":", &json_text(key), b"}"].concat())
+        }
+        _ if key.is_empty() || key.ends_with(b"\r") || key.iter().any(is_outside) => Err(
+            "a key that is empty, or has a delimiter or a line end, is no field of such records; leave it out",
+        ),
+        _ => Ok(row),
+    }
+}
+
+/// A text of JSON, which need not be UTF-8.
+fn json_text(text: &[u8]) -> Vec<u8> {
+    let mut json = vec![b'"'];
+    for &byte in text {
+        match byte {
+            b'"' | b'\\' => json.extend([b'\\', byte]),
+            0..0x20 => json.extend(format!("\\u{byte:04x}").bytes()),
+            _ => json.push(byte),
+        }
+    }
+    json.push(b'"');
+    json
+}
