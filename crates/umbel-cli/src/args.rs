@@ -29,7 +29,7 @@ pub(crate) use parquet::{
 pub(crate) use plan::{DemoArgs, PlanArgs};
 pub(crate) use privacy::{AuditArgs, KeyArgs, KeyVerb};
 pub(crate) use sets::{
-    CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Kept, Labelled, UnseenArgs,
+    CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Labelled, UnseenArgs,
 };
 pub(crate) use sharing::{DeltaArgs, PackArgs, PatchArgs, SignVerbArgs, UnpackArgs};
 pub(crate) use signatures::{ListArgs, SignArgs, TrustArgs};

@@ -344,6 +344,64 @@ def forms(dice, folder):
             assert found == texts[among], (verb, options, found, texts)
 
 
+def best(dice, folder):
+    """The row of each key with the least or greatest value, and all rows of some keys with the numbers of their lines."""
+    def rank(value):
+        value = value.strip()
+        if re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", value):
+            return 0, Fraction(value)
+        return (1, value.encode()) if value else (2, b"")
+
+    values = ["", " ", "0", "-0", "9", "10", "1e1", "10.50", "-2.25", "-2.3", "-30", "1e-30", "9007199254740993", "9007199254740992", "n/a",
+              "2024-01-31", "2024-01-31T08:00", "é", "10\n", '"', "x,y"]
+    as_json, several = dice.random() < 0.4, dice.random() < 0.4
+    rows, files = [], ["t0", "t1"][:1 + several]
+    for name in files:
+        line, texts = 1, [] if as_json else ["key,value,n"]
+        for number in range(dice.choice([0, 5, 40])):
+            row = {"key": dice.choice(["a", "b,", "c", "d\ne", "f"]), "value": dice.choice(values), "n": f"{number}"}
+            line += texts[-1].count("\n") + 1 if texts else 0
+            if dice.random() < 0.1:
+                texts.append("")
+                line += 1
+            if as_json:
+                json_value = Decimal(row["value"]) if dice.random() < 0.5 and rank(row["value"])[0] == 0 else row["value"]
+                texts.append(json.dumps({**row, "value": "?"}).replace('"?"', str(json_value) if json_value is not row["value"] else json.dumps(json_value)))
+            else:
+                text = io.StringIO()
+                csv.writer(text, lineterminator="\n").writerow(row.values())
+                texts.append(text.getvalue()[:-1])
+            rows.append((name, line, row, texts[-1]))
+        (folder / name).write_text("".join(f"{text}\n" for text in texts))
+    options = ["--jsonl" if as_json else "--csv", "--key", "key", *dice.choice([[], ["--sort"]])]
+    header, order = "" if as_json else "key,value,n\n", (lambda row: row[2]["key"].encode()) if "--sort" in options else (lambda row: 0)
+    groups = {}
+    for row in rows:
+        groups.setdefault(row[2]["key"], []).append(row)
+    which, least = dice.choice(["min", "max"]), dice.choice([1, 1, 2, 3])
+    chosen = []
+    for group in groups.values():
+        first = min(rank(row[2]["value"])[0] for row in group)
+        among = [row for row in group if rank(row[2]["value"])[0] == first]
+        pick = min if which == "min" else max
+        if len(group) >= least:
+            chosen.append((pick(among, key=lambda row: rank(row[2]["value"])), len(group)))
+    count = not as_json and "--sort" not in options and dice.random() < 0.5
+    chosen.sort(key=lambda row: order(row[0]) or rows.index(row[0]))
+    found = umbel(dice, folder, "dedup", *options, f"--keep={which}:value", f"--at-least={least}", *(["--count"] if count else []), *files)
+    start = "count," + header if count else header
+    wanted = start + "".join((f"{number}," if count else "") + row[3] + "\n" for row, number in chosen)
+    assert found == wanted, (which, least, found, wanted)
+    least = max(least, 2)
+    found = umbel(dice, folder, "dedup", *options, "--all", f"--at-least={least}", "--line-number", *files)
+    wanted = [row for row in rows if len(groups[row[2]["key"]]) >= least]
+    wanted.sort(key=order)
+    names = {name: f'"file":"{name}",' if as_json else f"{name}," for name in files} if several else {name: "" for name in files}
+    lines = [f'{{{names[name]}"line":{line},"record":{text}}}' if as_json else f"{names[name]}{line},{text}" for name, line, _, text in wanted]
+    start = "" if as_json else ("file,line," if several else "line,") + header
+    assert found == start + "".join(f"{line}\n" for line in lines), (options, found, lines)
+
+
 def json_values(dice, folder):
     """JSON written in many ways, against Python's reader of it."""
     numbers = ["0", "-0", "0.0", "1", "1.0", "1e0", "10e-1", "0.5", "5E-1", "-2.50", "-25e-1", "100", "1e2", "1e400", "10e399", "18446744073709551616",
@@ -443,7 +501,7 @@ def values(dice, folder):
         + "".join(f"{'~' if row[0] in keys[0] else '+'} {text}" for row, text in come))
 
 
-MODELS = [joins, pairs, holders, differences, normalization, records, forms, json_values, values]
+MODELS = [joins, pairs, holders, differences, normalization, records, forms, best, json_values, values]
 for model in [model for model in MODELS if model.__name__ in sys.argv[3:]] or MODELS:
     for case in range(CASES):
         with tempfile.TemporaryDirectory() as folder:

@@ -297,15 +297,16 @@ pub(crate) fn job<'py>(
             let fpp = fpp(own)?;
             let least = if option(own, "repeated")? { 2 } else { 1 };
             let unique = option(own, "unique")?;
+            let (keep, all) = (option::<String>(own, "keep")?, option::<bool>(own, "all")?);
+            if Keep::named(&keep).is_none() {
+                return Err(choice("keep", "first, last, min:FIELD or max:FIELD", &keep));
+            }
             let distinct = Distinct {
                 at_most: if unique { 1 } else { u64::MAX },
                 at_least: at_least_1(own, "at_least")?.unwrap_or(least),
-                keep: match &option::<String>(own, "keep")?[..] {
-                    "first" => Keep::First,
-                    "last" => Keep::Last,
-                    other => return Err(choice("keep", "first or last", other)),
-                },
+                keep: Keep::First,
                 counted: option(own, "count")?,
+                numbered: option(own, "line_number")?,
                 ranked: match at_least_1(own, "top")? {
                     Some(most) => Some(Top(most)),
                     None => option::<bool>(own, "by_count")?.then_some(Top::ALL),
@@ -313,7 +314,8 @@ pub(crate) fn job<'py>(
             };
             let sort = option(own, "sort")?;
             Box::new(move |inputs, options, out| {
-                let job = SetOperation::distinct(inputs, distinct, options)?;
+                let keep = Keep::named(&keep).filter(|_| !all).unwrap_or(Keep::All);
+                let job = SetOperation::distinct(inputs, Distinct { keep, ..distinct }, options)?;
                 done!(job.with_error(fpp).sorted(sort), out)
             })
         }

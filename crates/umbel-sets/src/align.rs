@@ -65,7 +65,8 @@ pub fn align(
             }
         }
         if moves || copied(&input) {
-            aligned.push(spool.add(input.name(), &mut rewritten)?);
+            let copied = spool.add(input.name(), &mut rewritten)?;
+            aligned.push(copied.copied());
         } else {
             drop(reader);
             aligned.push(input);

@@ -67,6 +67,11 @@ pub enum Error {
     /// Records without a key cannot be kept if a filter is built or queried.
     #[error("a filter can neither hold nor find records without a key; leave them out")]
     KeptWithoutKey,
+    /// The lines of an input cannot be numbered.
+    #[error(
+        "{0}: its lines have no numbers, because its records were copied: into another order of columns, with another delimiter, or without those that cannot be read; take one input at a time, and leave none out"
+    )]
+    Copied(String),
     /// The filter holds rows, but one of keys is needed.
     #[error(
         "the filter holds rows, so it cannot record which lines were seen; name a filter of keys"

@@ -34,6 +34,8 @@ pub struct Input {
     pub(crate) delimiter: Option<u8>,
     /// The columns of its rows, if they are joined with others; for JSON lines, any number means that they are.
     pub(crate) columns: Option<usize>,
+    /// Whether its records were copied one by one, so that its lines are not those of the file.
+    pub(crate) copied: bool,
     _held: Held,
 }
 
@@ -104,7 +106,13 @@ impl Input {
             other: false,
             delimiter: None,
             columns: None,
+            copied: false,
         }
+    }
+
+    /// The same, as a copy of records.
+    pub(crate) fn copied(self) -> Self {
+        Self { copied: true, ..self }
     }
 
     /// Makes an input of a regular file, as it is now: if it grows later, only its present bytes are read. It stays

@@ -27,7 +27,7 @@ pub(crate) enum RowStyle<'a> {
     Rows,
     /// Behind a value with a name, its count unless another is given: as a column that ends with this byte, or without one
     /// with the value and the row as members of a JSON object.
-    Behind(&'static str, Option<u8>),
+    Behind(&'a str, Option<u8>),
     /// Passed to a function.
     Handed(&'a mut Hand<'a>),
 }

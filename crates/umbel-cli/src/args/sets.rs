@@ -7,19 +7,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 use umbel::Variant;
 use umbel_numbers::{Fpp, KeyCount};
-use umbel_sets::Labels;
+use umbel_sets::{Keep, Labels};
 
 use super::{NamesArgs, PrintArgs, ResultArgs, SecretArgs, Work};
 use crate::named;
-
-/// Which of the records with the same key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kept {
-    /// The first
-    First,
-    /// The last
-    Last,
-}
 
 /// What stands for a file in front of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -150,6 +141,14 @@ fn tolerance(text: &str) -> Result<(String, f64), String> {
     }
 }
 
+/// Which record of a key is kept.
+fn kept(text: &str) -> Result<String, String> {
+    match Keep::named(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("write first, last, min:FIELD or max:FIELD".to_owned()),
+    }
+}
+
 /// Print the lines that only one of two files has: - for OLD, + for NEW
 ///
 /// The order of the lines does not matter. Each different line is printed once: first the removed ones (-) in the order
@@ -221,18 +220,28 @@ pub(crate) struct DedupArgs {
     #[arg(long)]
     pub(crate) by_name: bool,
     /// Print only lines that occur more than once
-    #[arg(long)]
+    #[arg(long, group = "some")]
     pub(crate) repeated: bool,
     /// Print only lines that occur once
     #[arg(short, long)]
     pub(crate) unique: bool,
     /// Print only lines that occur at least N times
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", group = "some")]
     pub(crate) at_least: Option<NonZeroU64>,
-    /// Which of the records with the same key to print
-    #[arg(long, value_name = "WHICH", default_value = "first")]
-    pub(crate) keep: Kept,
+    /// With these, print every record of such a key, in place of one
+    #[arg(long, requires = "some")]
+    pub(crate) all: bool,
+    /// Which of the records with the same key to print: first, last, min:FIELD or max:FIELD
+    ///
+    /// min and max take the least or the greatest value of a field, and of equal ones the first record. Numbers are compared by
+    /// their values, and anything else by its bytes, as dates such as 2024-01-31. Of numbers and texts under the same key, only
+    /// the numbers count, and an empty value only if there is no other.
+    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = kept)]
+    pub(crate) keep: String,
+    /// Print the number of its line in front of each, as --count does; with several files, also the name of its file
+    #[arg(long)]
+    pub(crate) line_number: bool,
     /// Print the count of each line in front of it, followed by a tab
     ///
     /// With --csv, followed by the delimiter; with --jsonl, as {"count":3,"record":…}.

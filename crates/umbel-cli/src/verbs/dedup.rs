@@ -7,7 +7,7 @@ use umbel_sets::{Distinct, Keep, SetOperation, Top};
 
 use super::explain::Job;
 use super::operation::select;
-use crate::args::{DedupArgs, Kept};
+use crate::args::{DedupArgs, Print};
 use crate::lines;
 use crate::output::check_target;
 use crate::report::Run;
@@ -23,6 +23,9 @@ pub(crate) fn dedup(args: &DedupArgs, name: &'static str) -> Result<Outcome> {
     if args.by_name && !options.form.records.has_header() {
         bail!("--by-name needs the names of columns: --csv or --tsv, without --no-header");
     }
+    if args.line_number && args.print.print == Print::Key {
+        bail!("--line-number is that of a record, and --print key prints none; omit one of them");
+    }
     options.form.by_name = args.by_name;
     let run = Run::start(name, args.work.voice, &options.resources.progress);
     let inputs =
@@ -32,11 +35,18 @@ pub(crate) fn dedup(args: &DedupArgs, name: &'static str) -> Result<Outcome> {
     let distinct = Distinct {
         at_least,
         at_most: if args.unique { 1 } else { u64::MAX },
-        keep: match args.keep {
-            Kept::First => Keep::First,
-            Kept::Last => Keep::Last,
+        keep: match Keep::named(&args.keep) {
+            _ if args.all => Keep::All,
+            Some(Keep::Least(_) | Keep::Greatest(_)) if options.form.records.key().is_empty() => {
+                bail!(
+                    "--keep {}: chooses among records with the same key; name it with --key, of --csv, --tsv, --fields or --jsonl",
+                    args.keep
+                )
+            }
+            keep => keep.unwrap_or_default(),
         },
         counted: args.count,
+        numbered: args.line_number,
         ranked: match args.top {
             Some(most) => Some(Top(most.get())),
             None => args.by_count.then_some(Top::ALL),

@@ -11,7 +11,11 @@ pub fn excludes(verb: &str, option: &str) -> &'static [&'static str] {
         ("except", "all") => &["fpp"],
         ("dedup", "repeated") => &["at_least"],
         ("dedup", "unique") => &["repeated", "at_least", "count", "by_count", "top", "fpp"],
-        ("dedup", "fpp") => &["repeated", "at_least", "keep", "count", "by_count", "top"],
+        ("dedup", "fpp") => {
+            &["repeated", "at_least", "keep", "count", "by_count", "top", "line_number"]
+        }
+        ("dedup", "all") => &["unique", "keep", "count", "by_count", "top", "fpp"],
+        ("dedup", "line_number") => &["count", "by_name"],
         // Each is an order.
         ("dedup", "sort") => &["by_count", "top", "fpp"],
         ("common" | "except", "sort") => &["fpp"],

@@ -69,8 +69,9 @@ impl SetOperation<'_> {
     /// Whether a merge can give the result: some lines of the first input, or the distinct lines of the only one.
     pub(super) fn can_merge(&self) -> bool {
         let of_one = self.rule.whose == Whose::First || self.inputs.len() == 1;
-        let Rule { at_least, counted, every, .. } = self.rule;
-        let wanted = of_one && at_least < 2 && counted.is_none() && !every;
+        let Rule { at_least, counted, every, numbered, .. } = self.rule;
+        let places = numbered || self.groups();
+        let wanted = of_one && at_least < 2 && counted.is_none() && !every && !places;
         // Every thread opens all inputs.
         let files = (self.inputs.len() * self.budget.threads) as u64;
         wanted && self.buffer() >= LEAST && files <= self.budget.spare_files()

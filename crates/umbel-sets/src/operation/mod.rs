@@ -17,7 +17,8 @@
 //! filter's false positives.
 //!
 //! If every record of the first inputs is wanted, not one per key, only the others' keys decide (`look_up`). If the
-//! last record of each key or counts are wanted, nothing is written before all lines were read.
+//! last record of each key or counts are wanted, nothing is written before all lines were read. If a column decides which
+//! record of a key is wanted, or all are, doubtful records are sorted instead of looked up (`groups`).
 //!
 //! Lines that do not fit in memory are spilled to partitions by hash. Each partition is joined in a table of its own
 //! (`settle`), and the results are merged by place. One more pass writes them (`write`), unless few results are
@@ -28,6 +29,7 @@ mod counts;
 mod decide;
 mod diff;
 mod exclusive;
+mod groups;
 mod holders;
 mod in_line;
 mod join;
@@ -35,6 +37,7 @@ mod keys;
 mod look_up;
 mod marks;
 mod merge;
+mod numbers;
 mod one_pass;
 mod perform;
 mod plan;
@@ -56,35 +59,59 @@ pub use set::SetOperation;
 /// Which lines [`SetOperation::distinct`] selects among equal ones, or ones with the same key, and how they are
 /// written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Distinct {
+pub struct Distinct<'a> {
     /// Only lines that occur at least this often.
     pub at_least: u64,
     /// Only lines that occur at most this often.
     pub at_most: u64,
     /// Which of the lines with the same key.
-    pub keep: Keep,
+    pub keep: Keep<'a>,
     /// Writes the count of its key with each line: as a column in front, or with JSON lines as
-    /// `{"count":3,"record":…}`.
+    /// `{"count":3,"record":…}`. If [all lines](Keep::All) of a key are wanted, it is 1.
     pub counted: bool,
+    /// Writes where each line begins, counted in lines of its input from 1, in the same way as `line`; with several inputs,
+    /// the name of its input as `file` before. Takes the place of the count.
+    pub numbered: bool,
     /// Writes the most frequent lines first, equally frequent ones in the order of the input, and only this many.
     pub ranked: Option<Top>,
 }
 
 /// The first line of each key.
-impl Default for Distinct {
+impl Default for Distinct<'_> {
     fn default() -> Self {
-        Self { at_least: 1, at_most: u64::MAX, keep: Keep::First, counted: false, ranked: None }
+        let (counted, numbered, ranked) = (false, false, None);
+        Self { at_least: 1, at_most: u64::MAX, keep: Keep::First, counted, numbered, ranked }
     }
 }
 
 /// Which of the lines with the same key to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keep {
+pub enum Keep<'a> {
     /// The first one.
     #[default]
     First,
     /// The last one.
     Last,
+    /// The one with the least value in this column, or under this name of JSON; of equal ones the first. Numbers, as JSON has
+    /// them or with leading zeros, are compared exactly, and texts by their bytes, as dates by ISO 8601. If a key has
+    /// numbers, only these count; a value that is empty or missing counts only if there are no others.
+    Least(&'a str),
+    /// The one with the greatest value, in the same way.
+    Greatest(&'a str),
+    /// All of them.
+    All,
+}
+
+impl<'a> Keep<'a> {
+    /// The one with this name: `first`, `last`, `min:COLUMN` or `max:COLUMN`.
+    pub fn named(name: &'a str) -> Option<Self> {
+        match name.split_once(':') {
+            Some(("min", column)) if !column.is_empty() => Some(Self::Least(column)),
+            Some(("max", column)) if !column.is_empty() => Some(Self::Greatest(column)),
+            _ if name == "first" => Some(Self::First),
+            _ => (name == "last").then_some(Self::Last),
+        }
+    }
 }
 
 /// The number of most frequent lines to write.

@@ -8,6 +8,8 @@ use super::sorting::Sorting;
 use super::{SetOperation, Top};
 use crate::Error;
 use crate::hash::LineHasher;
+use crate::input::Input;
+use crate::labels::{LabelColumn, Labels};
 use crate::passes::{Passes, Seen};
 use crate::places::Places;
 use crate::report::Report;
@@ -20,6 +22,9 @@ impl SetOperation<'_> {
     /// # Errors
     /// Errors of reading, of temporary files and of `out`. Output before an error is the beginning of the result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
+        if self.rule.numbered {
+            return self.run_numbered(out);
+        }
         let style = match self.counted && self.fpp.is_none() {
             true => RowStyle::Behind("count", self.options.form.records.column()),
             false => RowStyle::Rows,
@@ -30,6 +35,39 @@ impl SetOperation<'_> {
         }
         sink.header(self.header()?.as_deref())?;
         let mut report = self.hand_in_order(0, &mut |selected| sink.result(selected))?;
+        sink.finish(&mut report)?;
+        Ok(report)
+    }
+
+    /// Writes where each selected line begins, and then the line.
+    fn run_numbered(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
+        let records = &self.options.form.records;
+        let (column, several) = (records.column(), self.inputs.len() > 1);
+        let name = match column {
+            Some(column) if several => format!("file{}line", char::from(column)),
+            None if several => "file".to_owned(),
+            _ => "line".to_owned(),
+        };
+        let mut sink = Sink::new(out, records.end()).with_style(RowStyle::Behind(&name, column));
+        sink.header(self.header()?.as_deref())?;
+        let names = self.inputs.iter().map(Input::name);
+        let names = LabelColumn::new(Labels::Names, names, records);
+        let mut text = Vec::new();
+        let mut report = self.hand_in_order(16, &mut |selected| {
+            let (words, row) = selected.row.split_at(16);
+            let [number, input] =
+                [0, 8].map(|at| u64::from_le_bytes(words[at..at + 8].try_into().expect("8 bytes")));
+            text.clear();
+            if several {
+                names.write(|i| i as u64 == input, &mut text);
+                match column {
+                    Some(column) => text.push(column),
+                    None => text = [&text[1..text.len() - 1], b",\"line\":"].concat(),
+                }
+            }
+            text.extend_from_slice(number.to_string().as_bytes());
+            sink.row(&text, row)
+        })?;
         sink.finish(&mut report)?;
         Ok(report)
     }
@@ -126,6 +164,9 @@ impl SetOperation<'_> {
             Steps::OnePass { written, others } => run.one_pass(written, others, &mut sink)?,
             Steps::LookUp { seen, gathered, .. } => {
                 run.look_up(&plan, seen.as_ref(), gathered, &mut sink)?;
+            }
+            Steps::Decide { filters } if self.groups() => {
+                run.group(self, filters.as_ref(), &mut sink)?;
             }
             Steps::Decide { filters } => run.decide(&plan, filters.as_ref(), &mut sink)?,
             Steps::Merge | Steps::Join { .. } => unreachable!("unsorted lines, not rows of a join"),

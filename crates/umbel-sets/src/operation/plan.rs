@@ -91,6 +91,8 @@ pub(super) const FIRST: f64 = 0.875;
 pub(super) const LEAST_FILTER: u64 = 64 << 10;
 /// Bytes of a result without its row in a temporary file: place, length and count.
 const RESULT: u64 = 20;
+/// Bytes beside a line that is sorted.
+const SORTED: u64 = 44;
 
 impl SetPlan {
     /// The filter of all lines that may be written, if these are looked up by their bytes.
@@ -171,7 +173,26 @@ impl SetOperation<'_> {
                 let gathered = rule.gathered(&plan.lines);
                 self.plan_look_up(plan, gathered, None)
             }
+            None if self.groups() => Ok(self.plan_groups(self.plan_others(plan)?)),
             None => self.plan_others(plan),
+        }
+    }
+
+    /// Completes the plan of lines that no other input may have for those that are sorted.
+    fn plan_groups(&self, plan: SetPlan) -> SetPlan {
+        let (bytes, lines) = (lengths(self.inputs), plan.lines.iter().sum::<u64>());
+        let passes = 2 + u64::from(plan.filter().is_some());
+        // The first of repeated lines is sorted, too.
+        let compared = plan.compared.saturating_mul(2).min(lines);
+        let sorted = (bytes / lines.max(1) + SORTED).saturating_mul(compared);
+        let bytes_spilled = if 3 * sorted > plan.table / 4 * 3 { sorted } else { 0 };
+        let bytes_spilled = bytes_spilled + RESULT * compared;
+        SetPlan {
+            compared,
+            bytes_spilled,
+            bytes_read: passes * bytes + bytes_spilled,
+            passes: passes as u32 * self.inputs.len() as u32,
+            ..plan
         }
     }
 

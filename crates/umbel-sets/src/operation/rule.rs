@@ -28,6 +28,8 @@ pub(super) struct Rule {
     pub(super) others: Others,
     /// Every record with a selected key is written, not only the first or last one of each key.
     pub(super) every: bool,
+    /// The number of its line is in front of each row.
+    pub(super) numbered: bool,
     /// Results hold rows. Otherwise they hold places only, and one more pass writes the rows. Set by
     /// [`planned`](Self::planned).
     pub(super) rows: bool,
@@ -70,6 +72,7 @@ impl Rule {
         counted: None,
         others: Others::Anti,
         every: false,
+        numbered: false,
         rows: false,
     };
 
@@ -84,14 +87,16 @@ impl Rule {
     }
 
     /// Which of the lines with the same key are selected, and whether they are counted.
-    pub(super) fn of_distinct(distinct: Distinct) -> Self {
-        let Distinct { at_least, at_most, keep, counted, ranked } = distinct;
+    pub(super) fn of_distinct(distinct: Distinct<'_>) -> Self {
+        let Distinct { at_least, at_most, keep, counted, numbered, ranked } = distinct;
         let counts = at_least > 1 || at_most < u64::MAX || counted || ranked.is_some();
         let counted = match keep {
             Keep::Last => Some(Counted::Last),
             Keep::First => counts.then_some(Counted::Lines),
+            // By sorting.
+            Keep::Least(_) | Keep::Greatest(_) | Keep::All => None,
         };
-        Self { at_least, at_most, counted, ..Self::DISTINCT }
+        Self { at_least, at_most, counted, numbered, ..Self::DISTINCT }
     }
 
     /// The number of inputs, from the first on, whose lines may be selected.
@@ -107,8 +112,9 @@ impl Rule {
     pub(super) fn planned(self, plan: &SetPlan) -> Self {
         let few = self.at_least > 1 || matches!(self.others, Others::Semi(_));
         let few = few || (plan.filter().is_none() && plan.bytes_spilled == 0);
-        // A last line is not in the table.
-        let rows = (few && self.counted != Some(Counted::Last)) || self.every;
+        // A last line is not in the table, nor is the number of a line.
+        let not_held = self.numbered || self.counted == Some(Counted::Last);
+        let rows = (few && !not_held) || self.every;
         Self { rows, ..self }
     }
 
@@ -145,11 +151,11 @@ impl Rule {
         self.counted.map_or(share, |counted| Counts::table(counted, share))
     }
 
-    /// Words of the inputs that have a line, in front of the row of each result.
+    /// Words in front of the row of each result: of the inputs that have it; or the number of its line, and its input.
     pub(super) fn words(self) -> usize {
         match self.counted {
             Some(Counted::Holders(words)) => words.into(),
-            _ => 0,
+            _ => 2 * usize::from(self.numbered),
         }
     }
 

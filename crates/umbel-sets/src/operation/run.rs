@@ -12,11 +12,12 @@ use super::decide::Decide;
 use super::in_line::InLine;
 use super::keys::KeySet;
 use super::look_up::{self, LookUp};
+use super::numbers::Numbers;
 use super::plan::{self, SetPlan};
 use super::probe::{Probe, recount};
 use super::rule::{InTables, Others, Results, Rule};
 use super::settle::{Part, Settling};
-use super::write::{self, Write};
+use super::write::{ResultWriter, Write};
 use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::{fill, of_hashes};
@@ -93,7 +94,10 @@ impl Run<'_> {
     }
 
     /// Step 1. Fills the filter of all lines, and that of doubtful ones.
-    fn build(&mut self, [seen, doubtful]: &[Plan; 2]) -> Result<(Blocked, Doubt), Error> {
+    pub(super) fn build(
+        &mut self,
+        [seen, doubtful]: &[Plan; 2],
+    ) -> Result<(Blocked, Doubt), Error> {
         let budget = self.scanner.budget;
         let room = budget.line_beside(seen.bytes() + doubtful.bytes());
         let (mut seen, mut filter) = (of_hashes(seen)?, of_hashes(doubtful)?);
@@ -316,7 +320,7 @@ impl Run<'_> {
 
     /// Reads the first inputs again and writes, from a place on, lines that are not doubtful and those among the results.
     /// Without `doubt`, all lines are doubtful.
-    fn write_by_place(
+    pub(super) fn write_by_place(
         &mut self,
         doubt: Option<&Blocked>,
         from: u64,
@@ -324,9 +328,11 @@ impl Run<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
         let (budget, rule) = (self.scanner.budget, self.rule);
-        let output = Mutex::new(write::ResultWriter::new(results, sink)?);
-        let write =
-            Write { doubt, from, once: rule.at_least < 2, words: rule.words(), output: &output };
+        let numbers =
+            rule.numbered.then(|| Numbers::new(self.inputs, self.scanner.format.kind.end()));
+        let output = Mutex::new(ResultWriter::new(results, numbers, sink)?);
+        let (once, words, numbered) = (rule.at_least < 2, rule.words(), rule.numbered);
+        let write = Write { doubt, from, once, words, numbered, output: &output };
         // The merge has a quarter.
         let spare = (budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()))
             .max(budget.long_line());

@@ -2,7 +2,7 @@
 
 use super::counts::Counted;
 use super::rule::{Others, Rule, Whose};
-use super::{Distinct, Top};
+use super::{Distinct, Keep, Top};
 use crate::budget::Budget;
 use crate::hash::LineHasher;
 use crate::input::Input;
@@ -19,6 +19,8 @@ pub struct SetOperation<'a> {
     pub(super) rule: Rule,
     /// Whether the count of its key is written with each line.
     pub(super) counted: bool,
+    /// Which of the lines with the same key.
+    pub(super) keep: Keep<'a>,
     /// The most frequent lines first, and how many of them.
     pub(super) ranked: Option<Top>,
     pub(super) fpp: Option<f64>,
@@ -43,8 +45,8 @@ impl<'a> SetOperation<'a> {
         rule: Rule,
         options: &'a Options,
     ) -> Self {
-        let (counted, ranked, fpp, sorted) = (false, None, None, false);
-        Self { inputs, rule, counted, ranked, fpp, budget, options, sorted }
+        let (counted, keep, ranked, fpp, sorted) = (false, Keep::First, None, None, false);
+        Self { inputs, rule, counted, keep, ranked, fpp, budget, options, sorted }
     }
 
     /// Sets memory aside to order the results in.
@@ -61,15 +63,18 @@ impl<'a> SetOperation<'a> {
     /// Selects each different line of all `inputs`, or one of the lines of each key.
     ///
     /// # Errors
-    /// [`Error::Memory`] for a cap too low for the threads.
+    /// [`Error::Memory`] for a cap too low for the threads; [`Error::Copied`] for an input whose lines cannot be numbered.
     pub fn distinct(
         inputs: &'a [Input],
-        distinct: Distinct,
+        distinct: Distinct<'a>,
         options: &'a Options,
     ) -> Result<Self, Error> {
-        let Distinct { counted, ranked, .. } = distinct;
+        let Distinct { counted, keep, numbered, ranked, .. } = distinct;
+        if let Some(input) = inputs.iter().find(|input| numbered && input.copied) {
+            return Err(Error::Copied(input.name().to_owned()));
+        }
         let operation = Self::new(inputs, Rule::of_distinct(distinct), options)?;
-        let operation = Self { counted, ranked, ..operation };
+        let operation = Self { counted, keep, ranked, ..operation };
         Ok(if ranked.is_some() { operation.in_order() } else { operation })
     }
 
@@ -130,6 +135,11 @@ impl<'a> SetOperation<'a> {
     #[cfg(test)]
     pub(crate) fn with_budget(self, budget: Budget) -> Self {
         Self { budget, ..self }
+    }
+
+    /// Whether records are sorted by their keys to choose among them.
+    pub(super) fn groups(&self) -> bool {
+        matches!(self.keep, Keep::Least(_) | Keep::Greatest(_) | Keep::All)
     }
 
     /// The number of inputs, from the first on, whose lines may be written.

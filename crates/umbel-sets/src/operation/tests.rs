@@ -24,13 +24,14 @@ const DISTINCT: Ask = Ask::Distinct(Distinct {
     at_most: u64::MAX,
     keep: Keep::First,
     counted: false,
+    numbered: false,
     ranked: None,
 });
 
 /// An operation on some files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ask {
-    Distinct(Distinct),
+    Distinct(Distinct<'static>),
     Except { every: bool },
     Common { at_least: usize, every: bool },
 }
@@ -41,10 +42,10 @@ fn common(at_least: usize) -> Ask {
     Ask::Common { at_least, every: false }
 }
 
-fn distinctions() -> impl proptest::strategy::Strategy<Value = Distinct> {
+fn distinctions() -> impl proptest::strategy::Strategy<Value = Distinct<'static>> {
     let ranked =
         prop_oneof![Just(None), Just(Some(Top::ALL)), (1..40u64).prop_map(|n| Some(Top(n)))];
-    let keep = prop_oneof![Just(Keep::First), Just(Keep::Last)];
+    let keep = prop_oneof![Just(Keep::First), Just(Keep::Last), Just(Keep::All)];
     let most = prop_oneof![3 => Just(u64::MAX), 1 => Just(1), 1 => 2..9u64];
     (prop_oneof![3 => Just(1), 2 => Just(2), 1 => 3..9u64], most, keep, any::<bool>(), ranked)
         .prop_map(|(at_least, at_most, keep, counted, ranked)| Distinct {
@@ -52,6 +53,7 @@ fn distinctions() -> impl proptest::strategy::Strategy<Value = Distinct> {
             at_most,
             keep,
             counted,
+            numbered: false,
             ranked,
         })
 }
@@ -91,7 +93,7 @@ fn model(inputs: &[Vec<u8>], separator: u8, ask: Ask) -> Vec<u8> {
     // The places of the lines written, and how often each occurs.
     let mut wanted: Vec<(usize, u64, &[u8])> = Vec::new();
     for (line, Met { places, within }) in met {
-        let count = places.len() as u64;
+        let mut count = places.len() as u64;
         let wants = match ask {
             Ask::Distinct(distinct) => (distinct.at_least..=distinct.at_most).contains(&count),
             Ask::Except { .. } => within == HashSet::from([0]),
@@ -103,6 +105,10 @@ fn model(inputs: &[Vec<u8>], separator: u8, ask: Ask) -> Vec<u8> {
                 &places[..places.partition_point(|place| *place < first)]
             }
             Ask::Distinct(Distinct { keep: Keep::Last, .. }) => &places[places.len() - 1..],
+            Ask::Distinct(Distinct { keep: Keep::All, .. }) => {
+                count = 1;
+                &places[..]
+            }
             _ => &places[..1],
         };
         wanted.extend(places.iter().map(|place| (*place, count, line)));
@@ -163,6 +169,27 @@ proptest! {
     }
 
     #[test]
+    fn numbers_are_those_of_the_lines((files, ask) in cases()) {
+        let Ask::Distinct(distinct) = ask else { return Ok(()) };
+        let (_dir, inputs, options) = files.workplace();
+        let find = |numbered| {
+            let ask = Ask::Distinct(Distinct { numbered, counted: false, ..distinct });
+            run(&job(&inputs, ask, files.budget, &options)).0
+        };
+        let (plain, numbered) = (find(false), find(true));
+        let pairs = lines_of(&plain, files.separator).into_iter().zip(lines_of(&numbered, files.separator));
+        for (line, numbered) in pairs {
+            let parts: Vec<_> = numbered.splitn(if inputs.len() > 1 { 3 } else { 2 }, |byte| *byte == b'\t').collect();
+            let [name @ .., number, row] = &parts[..] else { panic!("{parts:?}") };
+            let input = inputs.iter().position(|input| name.iter().all(|name| input.name().as_bytes() == *name));
+            let number: usize = str::from_utf8(number).unwrap().parse().unwrap();
+            prop_assert_eq!(&lines_of(&files.inputs[input.unwrap()], files.separator)[number - 1], row);
+            prop_assert_eq!(row, &line);
+        }
+        prop_assert!(lines_of(&plain, files.separator).len() == lines_of(&numbered, files.separator).len());
+    }
+
+    #[test]
     fn sorted_it_has_the_same_lines((files, ask) in cases()) {
         let ask = match ask {
             Ask::Distinct(distinct) => Ask::Distinct(Distinct { ranked: None, counted: false, ..distinct }),
@@ -220,8 +247,10 @@ fn every_strategy_is_taken_and_right() {
     let few = lines(0..100).repeat(300);
     let bounds = [(1, u64::MAX), (2, u64::MAX), (1, 1)];
     let distinctions = bounds.into_iter().flat_map(|(at_least, at_most)| {
-        [(false, Keep::First), (true, Keep::First), (false, Keep::Last)].map(|(counted, keep)| {
-            Ask::Distinct(Distinct { at_least, at_most, keep, counted, ranked: None })
+        let kept =
+            [(false, Keep::First), (true, Keep::First), (false, Keep::Last), (false, Keep::All)];
+        kept.map(|(counted, keep)| {
+            Ask::Distinct(Distinct { at_least, at_most, keep, counted, ..Distinct::default() })
         })
     });
     let every = Ask::Except { every: true };
@@ -254,7 +283,8 @@ fn every_strategy_is_taken_and_right() {
         // Last lines go through a temporary file if some repeat; if all records are written, only keys are held.
         let fewer = matches!(
             ask,
-            Ask::Distinct(Distinct { keep: Keep::Last, .. }) | Ask::Except { every: true }
+            Ask::Distinct(Distinct { keep: Keep::Last | Keep::All, .. })
+                | Ask::Except { every: true }
         );
         assert!(
             seen.len() == 4 || fewer && seen.len() >= 2,

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use umbel::Blocked;
 
+use super::numbers::Numbers;
 use super::rule::Results;
 use crate::Error;
 use crate::bulk::Picked;
@@ -18,12 +19,18 @@ pub(super) struct ResultWriter<'a, 'o> {
     head: Option<(u64, u64)>,
     /// The words of the inputs that have it, if these are counted.
     holders: Vec<u8>,
+    /// The numbers of lines, if they are wanted.
+    numbers: Option<Numbers<'a>>,
     sink: &'a mut Sink<'o>,
 }
 
 impl<'a, 'o> ResultWriter<'a, 'o> {
-    pub(super) fn new(results: &'a mut Results, sink: &'a mut Sink<'o>) -> Result<Self, Error> {
-        let mut output = Self { results, head: None, holders: Vec::new(), sink };
+    pub(super) fn new(
+        results: &'a mut Results,
+        numbers: Option<Numbers<'a>>,
+        sink: &'a mut Sink<'o>,
+    ) -> Result<Self, Error> {
+        let mut output = Self { results, head: None, holders: Vec::new(), numbers, sink };
         output.advance()?;
         Ok(output)
     }
@@ -44,8 +51,9 @@ pub(super) struct Write<'a, 'o> {
     pub(super) from: u64,
     /// Whether unique lines are wanted.
     pub(super) once: bool,
-    /// Words of the inputs that have a line, in front of its row, if these are counted.
+    /// Words of the inputs that have a line, in front of its row, if these are counted; or of its number and input.
     pub(super) words: usize,
+    pub(super) numbered: bool,
     pub(super) output: &'a Mutex<ResultWriter<'a, 'o>>,
 }
 
@@ -73,9 +81,17 @@ impl Work for (&Write<'_, '_>, Local) {
         Ok(())
     }
 
+    fn carries(&self) -> bool {
+        // Lines are counted wherever there are some.
+        self.0.numbered
+    }
+
     fn kept(&mut self, lines: &Lines<'_>, _: &dyn Fn()) -> Result<(), Error> {
         let (write, (_, doubtful)) = self;
-        let mut output = write.output.lock().expect("no worker panics");
+        let output = &mut *write.output.lock().expect("no worker panics");
+        if let Some(numbers) = &mut output.numbers {
+            numbers.enter(lines)?;
+        }
         let (mut wanted, mut text) = (Vec::new(), Vec::new());
         for (i, doubtful) in doubtful.drain(..).enumerate() {
             let place = lines.place(i);
@@ -86,7 +102,7 @@ impl Work for (&Write<'_, '_>, Local) {
                         continue;
                     }
                     text.resize(8 * write.words, 0);
-                    if write.words > 0 {
+                    if write.words > 0 && !write.numbered {
                         text[lines.input() / 8] = 1 << (lines.input() % 8);
                     }
                     1
@@ -98,6 +114,12 @@ impl Work for (&Write<'_, '_>, Local) {
                 }
                 _ => continue,
             };
+            if let Some(numbers) = &mut output.numbers {
+                text.clear();
+                for word in [numbers.of(lines, i), lines.input() as u64] {
+                    text.extend_from_slice(&word.to_le_bytes());
+                }
+            }
             if output.sink.is_plain() {
                 wanted.push(i);
             } else {

@@ -28,6 +28,7 @@ mod beside;
 pub(crate) mod columns;
 mod json;
 mod normalize;
+mod rank;
 mod stored;
 
 use std::borrow::Cow;
@@ -39,6 +40,7 @@ use memchr::{memchr, memchr2_iter, memrchr};
 pub(crate) use beside::members;
 pub(crate) use beside::{Beside, Start};
 pub use normalize::{Normalization, ReadKey};
+pub(crate) use rank::rank;
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
 use umbel_numbers::nearest;
@@ -154,6 +156,18 @@ impl Records {
             | Self::Fields { key, .. }
             | Self::JsonLines { key, .. } => key,
         }
+    }
+
+    /// Returns the same records with these fields as their key; lines have none.
+    pub(crate) fn with_key(mut self, fields: Vec<String>) -> Self {
+        match &mut self {
+            Self::Lines(_) => {}
+            Self::Csv { key, .. }
+            | Self::Tsv { key, .. }
+            | Self::Fields { key, .. }
+            | Self::JsonLines { key, .. } => *key = fields,
+        }
+        self
     }
 
     /// Returns the byte after a column in front of a row; JSON lines have no columns.

@@ -112,6 +112,11 @@ impl<'a> Lines<'a> {
         self.origin.offset + self.spans[i].start as u64
     }
 
+    /// Where the [`buffer`](Self::buffer) starts in the input.
+    pub(crate) fn start(&self) -> u64 {
+        self.origin.offset
+    }
+
     /// The start of line `i`, for messages.
     pub(crate) fn at(&self, i: usize) -> Place {
         Place::new(self.name(), self.offset(i))
