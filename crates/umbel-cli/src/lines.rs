@@ -114,11 +114,11 @@ fn warn_if_in_memory(folder: &Path) {
 }
 
 fn normalization(args: &RecordArgs) -> Normalization {
+    use NormalForm::{Email, Nfc, Number, Thousands, Url};
     let RecordArgs { ignore_case, trim, crlf, .. } = *args;
-    let has = |form| args.normalize.contains(&form);
-    let (url, email) = (has(NormalForm::Url), has(NormalForm::Email));
-    let (number, nfc) = (has(NormalForm::Number), has(NormalForm::Nfc));
-    Normalization { crlf, trim, url, email, number, nfc, ignore_case, read: None }
+    let [url, email, number, thousands, nfc] =
+        [Url, Email, Number, Thousands, Nfc].map(|form| args.normalize.contains(&form));
+    Normalization { crlf, trim, url, email, number, thousands, nfc, ignore_case, read: None }
 }
 
 /// The fields of --key in the first input, and in the others if these name them differently: LEFT=RIGHT, where RIGHT is

@@ -217,14 +217,14 @@ def normalization(dice, folder):
         keys = [dice.choice(["http", "HTTP", "https"]) + "://" + dice.choice(hosts) + dice.choice(paths)
                 for _ in range(dice.randrange(14))]
     elif dice.random() < 0.3:
-        parts = ["", "-", "+"], ["0", "1", "10", "01", "9007199254740993", "9007199254740992"], ["", ".0", ".5", "."], \
+        parts = ["", "-", "+"], ["", "0", "1", "1,000", "1000", "01", "9007199254740993", "9007199254740992"], ["", ".0", ".5", "."], \
             ["", "e0", "E1", "e-1", "e+01", "e"]
         keys = ["".join(map(dice.choice, parts)) for _ in range(dice.randrange(30))]
     elif dice.random() < 0.3:
         keys = [dice.choice(["a", "A", "é", "e\u0301", "a@b", ""]) + dice.choice(["", "@", "@"])
                 + dice.choice(["c.example", "C.example", "É.example", "e\u0301.example", "xn--9ca.example", "c d"])
                 for _ in range(dice.randrange(14))]
-    forms = [f"--normalize={form}" for form in ["url", "email", "number", "nfc"]]
+    forms = [f"--normalize={form}" for form in ["url", "email", "number", "thousands", "nfc"]]
     rules = dice.sample(["--crlf", "--trim", "--ignore-case", *forms], dice.randrange(8))
 
     def url(key):
@@ -243,7 +243,7 @@ def normalization(dice, folder):
         return local + at + unicodedata.normalize("NFC", domain).lower().replace("é", "xn--9ca")
 
     def number(key):
-        if not re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", key):
+        if not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", key):
             return key
         digits, power = str(Fraction(key).numerator), Fraction(key).denominator
         return f"{digits}/{power}"
@@ -259,6 +259,9 @@ def normalization(dice, folder):
             key = email(key)
         if "--normalize=number" in rules:
             key = number(key)
+        if "--normalize=thousands" in rules:
+            plain = key.replace("1,000", "1000")
+            key = key if number(plain) == plain else number(plain)
         if "--normalize=nfc" in rules:
             key = unicodedata.normalize("NFC", key)
         return key.casefold() if "--ignore-case" in rules else key

@@ -2,7 +2,7 @@
 //!
 //! [`build()`] makes an index: a filter of the words, or of one field's values, of each block of about 1 MiB of each file. [`find()`]
 //! reads only the blocks whose filters have all words of a text, and compares the text itself: no answer rests on a hash.
-//! [`update`] reads only what is new or has changed since.
+//! [`update`] reads only what is new or has changed since. [`not_found`] gives the texts that no line has.
 //!
 //! | module | what it alone knows |
 //! |---|---|

@@ -261,7 +261,6 @@ pub(crate) struct Body<R> {
 enum Stage {
     Header,
     Payload,
-    Tail,
     Done,
 }
 
@@ -357,7 +356,7 @@ impl<R: Read> Body<R> {
                 self.frames += 1;
                 self.left -= piece.len() as u64;
             }
-            Stage::Payload | Stage::Tail => {
+            Stage::Payload => {
                 self.read_tail(piece)?;
                 self.stage = Stage::Done;
                 return Ok(());
@@ -365,9 +364,6 @@ impl<R: Read> Body<R> {
             Stage::Done => return Ok(()),
         }
         self.whole.add(piece);
-        if self.stage == Stage::Payload && self.left == 0 {
-            self.stage = Stage::Tail;
-        }
         Ok(())
     }
 

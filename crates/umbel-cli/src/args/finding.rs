@@ -46,7 +46,7 @@ pub(crate) struct FindArgs {
     /// Texts to find, or values of the field that the index is of
     #[arg(value_name = "TEXT", required_unless_present = "texts_from")]
     pub(crate) texts: Vec<OsString>,
-    /// Read more texts from LIST, one per line (LF or CR LF), or NUL-separated with --null; - is standard input
+    /// Read more texts from LIST, one per line (LF or CR LF; blank ones are left out), or NUL-separated with --null; - is standard input
     #[arg(short = 'f', long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub(crate) texts_from: Option<PathBuf>,
     /// Find the text inside words too, as grep -F does; this reads all files unless the text has whole words inside
@@ -61,6 +61,9 @@ pub(crate) struct FindArgs {
     /// Print the number of such lines of each file that has any
     #[arg(long)]
     pub(crate) count: bool,
+    /// Print the texts that no line has, in the order of the list; exit with 1 if each was found
+    #[arg(long, conflicts_with_all = ["files", "count"])]
+    pub(crate) not_found: bool,
     #[command(flatten)]
     pub(crate) work: Work,
 }

@@ -214,8 +214,10 @@ pub(crate) enum NormalForm {
     Url,
     /// Email addresses: the domain in lower case, and in ASCII as IDNA writes it (RFC 5321, RFC 5890)
     Email,
-    /// Numbers as JSON writes them (RFC 8259), by their exact value: 1, 1.0 and 1e0 are equal
+    /// Numbers by their exact value: 1, 01, +1, 1.0 and 1e0 are equal, and .5 and 0.5
     Number,
+    /// Numbers, also with commas between their thousands: 1,234.50 and 1234.5 are equal
+    Thousands,
     /// Text in Unicode's Normalization Form C (UAX #15): é as one letter and as e with an accent are equal
     Nfc,
 }

@@ -1,6 +1,7 @@
 //! `umbel find`: the lines of many files that hold a text.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use anyhow::{Result, bail};
 use serde_json::json;
 use umbel_find::{Found, Matching, Search, Sink, Wanted};
 use umbel_numbers::{Count, Size, counted};
-use umbel_sets::{Normalization, Records};
+use umbel_sets::{Error, Normalization, Records};
 
 use crate::args::{FindArgs, RecordArgs, Voice};
 use crate::output::{Screen, stdout};
@@ -37,15 +38,23 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
         matching.ignore_case = work.records.ignore_case;
         options.form.normalization = Normalization::default();
     }
-    let wanted = Wanted { texts: texts(args)?, matching };
+    let [given, texts] = texts(args)?;
+    let wanted = Wanted { texts, matching };
     let run = Run::start("find", work.voice, &options.resources.progress);
     let out = stdout()?;
-    let printer = Printer { texts: &wanted.texts, args, is_terminal: out.is_terminal() };
+    let printer = Printer { texts: &given, args, is_terminal: out.is_terminal() };
     let mut out = Screen::new(out);
-    let search = umbel_find::find(&args.place, &wanted, &options, &printer, &mut |bytes| {
-        out.write_all(bytes)
-    })?;
-    report(run, &search, &wanted, &args.place, work.voice);
+    let (not_found, search) = if args.not_found {
+        let (texts, search) = umbel_find::not_found(&args.place, &wanted, &options)?;
+        let mut lines = Vec::new();
+        texts.iter().for_each(|&text| printer.not_found(text, &mut lines));
+        out.write_all(&lines).map_err(Error::Output)?;
+        (Some(texts.len() as u64), search)
+    } else {
+        let write = &mut |bytes: &[u8]| out.write_all(bytes);
+        (None, umbel_find::find(&args.place, &wanted, &options, &printer, write)?)
+    };
+    report(run, &search, (&wanted, not_found), &args.place, work.voice);
     lines::say_unreadable(&search.unreadable);
     if let [gone, others @ ..] = &search.gone[..] {
         for other in others {
@@ -57,34 +66,32 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
             args.place.display()
         );
     }
-    Ok(if search.found > 0 { Outcome::Done } else { Outcome::Nothing })
+    Ok(if not_found.unwrap_or(search.found) > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-/// The texts of the arguments and of a list.
-fn texts(args: &FindArgs) -> Result<Vec<Vec<u8>>> {
-    let mut texts: Vec<_> =
+/// The texts of the arguments and of a list, as they are written and as they are looked for; each once.
+fn texts(args: &FindArgs) -> Result<[Vec<Vec<u8>>; 2]> {
+    let RecordArgs { crlf, trim, .. } = args.work.records;
+    let sought = |text: &Vec<u8>| {
+        let text = text.strip_suffix(b"\r").filter(|_| crlf).unwrap_or(text);
+        if trim { text.trim_ascii() } else { text }.to_vec()
+    };
+    let mut given: Vec<_> =
         args.texts.iter().map(|text| text.clone().into_encoded_bytes()).collect();
+    if given.iter().any(|text| sought(text).is_empty()) {
+        bail!("an empty text is in every line; name a text");
+    }
     if let Some(list) = &args.texts_from {
-        texts.extend(lines::list_in(list, &args.work)?);
-        if texts.is_empty() {
+        given.extend(lines::list_in(list, &args.work)?);
+        given.retain(|text| !text.trim_ascii().is_empty());
+        if given.is_empty() {
             bail!("{}: the list is empty; name texts in it", name(list));
         }
     }
-    let RecordArgs { crlf, trim, .. } = args.work.records;
-    for text in &mut texts {
-        if crlf {
-            text.pop_if(|last| *last == b'\r');
-        }
-        if trim {
-            *text = text.trim_ascii().to_vec();
-        }
-    }
-    if texts.iter().any(Vec::is_empty) {
-        bail!("an empty text is in every line; name a text");
-    }
-    let mut seen = std::collections::HashSet::new();
-    texts.retain(|text| seen.insert(text.clone()));
-    Ok(texts)
+    let mut seen = HashSet::new();
+    given.retain(|text| seen.insert(sought(text)));
+    let texts = given.iter().map(sought).collect();
+    Ok([given, texts])
 }
 
 /// Prints what is found.
@@ -102,6 +109,22 @@ impl Printer<'_> {
             false => file.as_os_str().as_encoded_bytes().into(),
         }
     }
+
+    /// Prints a text that no line has.
+    fn not_found(&self, number: usize, out: &mut Vec<u8>) {
+        let text = &self.texts[number];
+        if self.args.work.voice.json {
+            let object = json!({"type": "not-found", "text": shown(text)});
+            return out.extend_from_slice(format!("{object}\n").as_bytes());
+        }
+        out.extend_from_slice(text);
+        out.push(self.end());
+    }
+
+    /// The end of a line.
+    fn end(&self) -> u8 {
+        if self.args.work.null { 0 } else { b'\n' }
+    }
 }
 
 impl Sink for Printer<'_> {
@@ -113,23 +136,22 @@ impl Sink for Printer<'_> {
             return true;
         }
         if self.args.work.voice.json {
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let keys: Vec<_> = found.keys.iter().map(|&number| text(&self.texts[number])).collect();
+            let keys: Vec<_> =
+                found.keys.iter().map(|&number| shown(&self.texts[number])).collect();
             let object = json!({
                 "type": "line",
                 "file": found.file.display().to_string(),
                 "line": found.line,
-                "text": text(found.text),
+                "text": shown(found.text),
                 "keys": keys,
             });
-            out.extend_from_slice(object.to_string().as_bytes());
-            out.push(b'\n');
+            out.extend_from_slice(format!("{object}\n").as_bytes());
             return true;
         }
         out.extend_from_slice(&self.name(found.file));
         out.extend_from_slice(format!(":{}:", found.line).as_bytes());
         out.extend_from_slice(found.text);
-        out.push(if self.args.work.null { 0 } else { b'\n' });
+        out.push(self.end());
         true
     }
 
@@ -150,28 +172,38 @@ impl Sink for Printer<'_> {
         if count {
             out.extend_from_slice(format!(":{lines}").as_bytes());
         }
-        out.push(if self.args.work.null { 0 } else { b'\n' });
+        out.push(self.end());
     }
 }
 
-fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice) {
+/// Bytes in JSON.
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn report(
+    run: Run,
+    search: &Search,
+    (wanted, not_found): (&Wanted, Option<u64>),
+    place: &Path,
+    voice: Voice,
+) {
     let seconds = run.seconds();
     let tells = run.tells();
     drop(run);
     if voice.quiet {
         return;
     }
-    let shown = |number: usize| String::from_utf8_lossy(&wanted.texts[number]).into_owned();
+    let text = |number: usize| shown(&wanted.texts[number]);
     if voice.json {
         let wide: Vec<_> = search
             .wide
             .iter()
-            .map(|&(number, why)| json!({"text": shown(number), "why": why.reason()}))
+            .map(|&(number, why)| json!({"text": text(number), "why": why.reason()}))
             .collect();
         let mut report = json!({
             "type": "report",
             "verb": "find",
-            "found": search.found,
             "files": search.files,
             "blocks": search.blocks,
             "blocks_read": search.blocks_read,
@@ -187,6 +219,11 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
             "seconds": seconds,
             "exact": true,
         });
+        // Not all lines with a text are looked for then.
+        match not_found {
+            Some(count) => report["not_found"] = json!(count),
+            None => report["found"] = json!(search.found),
+        }
         add_warnings(&mut report);
         say(&report.to_string());
         return;
@@ -202,11 +239,12 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
     if let [(number, why), others @ ..] = &search.wide[..] {
         let more = match others.len() {
             0 => String::new(),
+            1 => ", as does another text".to_owned(),
             count => format!(", as do {}", counted(count as u64, "other text")),
         };
         say(&format!(
             "umbel find: {:?} {}, so all files were searched{more}",
-            shown(*number),
+            text(*number),
             why.reason()
         ));
     }
@@ -222,11 +260,11 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
     if !tells {
         return;
     }
-    let mut words = vec![format!(
-        "{} found in {}",
-        counted(search.found, "line"),
-        counted(search.files, "file")
-    )];
+    let found = match not_found {
+        Some(count) => format!("{} not found", counted(count, "text")),
+        None => format!("{} found", counted(search.found, "line")),
+    };
+    let mut words = vec![format!("{found} in {}", counted(search.files, "file"))];
     if !search.without_index {
         words.push(format!(
             "{} of {} read",
@@ -239,7 +277,10 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
         words.push(format!("peak {}", Size(umbel_io::peak_memory())));
     }
     say(&format!("umbel find: {}, {seconds:.3} s, exact", words.join(", ")));
-    if search.found == 0 && !wanted.matching.inside && search.wide.is_empty() {
+    if not_found.unwrap_or(u64::from(search.found == 0)) > 0
+        && !wanted.matching.inside
+        && search.wide.is_empty()
+    {
         say("umbel find: only whole words were looked for; -F finds parts of words too");
     }
 }

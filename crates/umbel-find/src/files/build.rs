@@ -184,6 +184,7 @@ enum Start {
 }
 
 /// A file, or a part of one, as it goes into the index.
+#[derive(Default)]
 struct Indexed {
     entry: Entry,
     blocks: Vec<(Block, Filter, Start)>,
@@ -569,8 +570,7 @@ impl Indexed {
     fn unreadable(path: PathBuf, why: String) -> Self {
         let stamp = Stamp { size: UNREADABLE, ..Stamp::default() };
         let entry = Entry { path, stamp, ..Entry::default() };
-        let (blocks, unreadable) = (Vec::new(), Some(why));
-        Self { entry, blocks, lines: 0, read: false, keys: 0, unreadable }
+        Self { entry, unreadable: Some(why), ..Self::default() }
     }
 
     /// Joins this part with the next one of the file.
@@ -609,9 +609,7 @@ fn keep(path: &Path, kept: &Path, entry: &Entry, index: &Index) -> Result<Option
         (block, Filter::Old { block: number }, start)
     });
     let entry = Entry { path: kept.to_owned(), ..entry.clone() };
-    let blocks = blocks.collect();
-    let (lines, read, keys, unreadable) = (0, false, 0, None);
-    Ok(Some(Box::new(Indexed { entry, blocks, lines, read, keys, unreadable })))
+    Ok(Some(Box::new(Indexed { entry, blocks: blocks.collect(), ..Indexed::default() })))
 }
 
 /// What a worker uses to index a file.
@@ -649,12 +647,12 @@ impl One<'_> {
                 (stamp, compression, text, header.transpose()?)
             }
         };
-        let (mut blocks, mut count) = (Vec::new(), 0);
+        let (mut blocks, mut keys) = (Vec::new(), 0);
         let mut last: Option<(Arc<Point>, Start)> = None;
         while let Some((at, length)) = text.next_block()? {
             let bytes = text.block(length);
             self.see(text.name(), header.as_deref(), bytes, at.0)?;
-            count += self.keys.len() as u64;
+            keys += self.keys.len() as u64;
             let column = self.keys.column();
             let offset = self.temporary.put(column)?;
             let filter = Filter::New { offset, rows: 8 * column.len() as u32 };
@@ -690,8 +688,7 @@ impl One<'_> {
             first: 0,
             blocks: u32::try_from(blocks.len()).context("a file has fewer than 2³² blocks")?,
         };
-        let (lines, read, keys, unreadable) = (text.lines, true, count, None);
-        Ok(Indexed { entry, blocks, lines, read, keys, unreadable })
+        Ok(Indexed { entry, blocks, lines: text.lines, read: true, keys, unreadable: None })
     }
 
     /// Collects the keys of a block.

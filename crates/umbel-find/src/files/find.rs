@@ -40,6 +40,11 @@ pub struct Found<'a> {
 
 /// Receives the lines found; calls are in the order of the lines of a file.
 pub trait Sink: Sync {
+    /// Whether a text is still looked for, by its number. What can have no such text is not read.
+    fn wants(&self, _text: usize) -> bool {
+        true
+    }
+
     /// Takes a line; appends the text to print to `out`. Returns whether more lines of the file are wanted.
     fn line(&self, found: &Found<'_>, out: &mut Vec<u8>) -> bool;
     /// Takes the number of lines that were found in a file, if there are any.
@@ -236,6 +241,32 @@ pub fn find(
     search.stale.retain(is_readable);
     search.new.retain(is_readable);
     Ok(search)
+}
+
+/// Finds the texts that no line has, by their numbers. A text is looked for until it is found once.
+///
+/// # Errors
+/// As [`find`].
+pub fn not_found(path: &Path, wanted: &Wanted, options: &Options) -> Result<(Vec<usize>, Search)> {
+    let once = Once(wanted.texts.iter().map(|_| AtomicBool::new(false)).collect());
+    let search = find(path, wanted, options, &once, &mut |_| Ok(()))?;
+    Ok(((0..wanted.texts.len()).filter(|&text| once.wants(text)).collect(), search))
+}
+
+/// Whether each text was found.
+struct Once(Vec<AtomicBool>);
+
+impl Sink for Once {
+    fn wants(&self, text: usize) -> bool {
+        !self.0[text].load(Ordering::Relaxed)
+    }
+
+    fn line(&self, found: &Found<'_>, _: &mut Vec<u8>) -> bool {
+        found.keys.iter().for_each(|&text| self.0[text].store(true, Ordering::Relaxed));
+        true
+    }
+
+    fn file(&self, _: &Path, _: u64, _: &mut Vec<u8>) {}
 }
 
 /// Refuses more texts than there is memory for.
@@ -532,6 +563,9 @@ impl Run<'_> {
 
     /// Searches one file, up to where it cannot be read.
     fn file(&self, job: &Job<'_>, lines: &mut Lines<'_>, put: &mut Put<'_>) -> Result<Next> {
+        if !(0..self.texts.len()).any(|text| self.sink.wants(text)) {
+            return Ok(Next::Lines);
+        }
         let of_file = Unreadable::at(&job.path);
         let file = File::open(&job.path).with_context(&of_file)?;
         let state = umbel_io::State::of(&file).with_context(&of_file)?;
@@ -545,6 +579,12 @@ impl Run<'_> {
             self.stale.lock().expect("no worker panics").push(job.path.clone());
         }
         self.whole(&file, lines, put)
+    }
+
+    /// Those of some texts that are still looked for.
+    fn wanted(&self, mut texts: Vec<usize>) -> Vec<usize> {
+        texts.retain(|&text| self.sink.wants(text));
+        texts
     }
 
     /// Searches the blocks of a file that may have a text.
@@ -561,10 +601,10 @@ impl Run<'_> {
         let mut next = Next::Lines;
         let mut text: Option<text::Text<'_>> = None;
         for (i, (block, number)) in blocks.iter().zip(entry.first..).enumerate() {
-            if !self.candidates.has(number) {
+            let texts = self.wanted(self.candidates.texts(number, self.texts.len()));
+            if texts.is_empty() {
                 continue;
             }
-            let texts = self.candidates.texts(number, self.texts.len());
             let end = blocks.get(i + 1).map_or(entry.text, |next| next.start);
             let before =
                 |text: &text::Text<'_>| (block.point.1..=block.start).contains(&text.offset);
@@ -595,17 +635,19 @@ impl Run<'_> {
 
     /// Searches all of a file.
     fn whole(&self, file: &File, lines: &mut Lines<'_>, put: &mut Put<'_>) -> Result<Next> {
-        let all: Vec<_> = (0..self.texts.len()).collect();
+        let mut texts = self.wanted((0..self.texts.len()).collect());
         let path = lines.path;
         let compression = self.reading.recognize(path, file)?;
         let mut text = self.reading.open(path, file, u64::MAX, compression, Arc::default())?;
         let header = text.start()?;
         let mut next = Next::Lines;
         while next == Next::Lines
+            && !texts.is_empty()
             && let Some((_, length)) = text.next_block()?
         {
-            next = lines.search(&text, header.as_deref(), text.block(length), &all, put)?;
+            next = lines.search(&text, header.as_deref(), text.block(length), &texts, put)?;
             text.pass(length);
+            texts = self.wanted(texts);
         }
         self.read.fetch_add(text.offset, Ordering::Relaxed);
         Ok(next)

@@ -15,5 +15,5 @@ mod text;
 
 pub use about::{About, about};
 pub use build::{Built, build, update};
-pub use find::{Found, Search, Sink, Wanted, find};
+pub use find::{Found, Search, Sink, Wanted, find, not_found};
 pub use query::Matching;

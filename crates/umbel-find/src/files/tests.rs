@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 
 use crate::index::words;
 use twox_hash::XxHash3_64;
@@ -12,7 +11,8 @@ use umbel::internals::mix;
 use umbel_io::atomic::Existing;
 use umbel_sets::{Form, Options, Records, Resources, TempFolders};
 
-use crate::{Found, IndexError, Matching, Search, Sink, Wanted, about, build, find, update};
+use crate::{Found, IndexError, Matching, Search, Sink, Wanted};
+use crate::{about, build, find, not_found, update};
 
 /// Draws numbers.
 struct Draw(u64);
@@ -310,6 +310,16 @@ fn random_texts_are_found_as_a_search_of_every_line_finds_them() {
                 gone.sort();
                 assert_eq!(search.gone, gone, "{case}");
                 assert_eq!(search.found, found.len() as u64);
+                let of = |needle: &Vec<u8>| Wanted { texts: vec![needle.clone()], matching };
+                let is_found = |needle: &Wanted| {
+                    texts.iter().any(|(path, text)| !model(path, text, needle).is_empty())
+                };
+                let missing = (0..wanted.texts.len()).filter(|&i| !is_found(&of(&wanted.texts[i])));
+                assert!(
+                    not_found(&index, &wanted, &options).unwrap().0.into_iter().eq(missing),
+                    "{case}, {}",
+                    shown()
+                );
                 lines += found.len();
                 narrowed += u64::from(search.wide.is_empty());
                 let [needle] = &wanted.texts[..] else { continue };
@@ -499,18 +509,6 @@ fn parts_of_large_files_make_the_same_index() {
     }
 }
 
-/// A block of a plain file that starts as compressed bytes do is read as it is.
-#[test]
-fn a_block_that_looks_compressed_is_plain() {
-    let (dir, index, options) = workplace(1);
-    let file = dir.path().join("log");
-    let start = b"\x1f\x8b\x08\0\0\0\0\0\0\0 word";
-    let line = |i| [start, format!("{i:04} {:>900}\n", "end").as_bytes()].concat();
-    fs::write(&file, [b"start\n".to_vec(), (0..50).flat_map(line).collect()].concat()).unwrap();
-    index_of(&file, &index, &options);
-    assert_eq!(search(&index, &wanted("word0037"), &options).unwrap().0.len(), 1);
-}
-
 /// Every byte of an index is covered by a checksum or checked.
 #[test]
 fn a_damaged_index_is_refused() {
@@ -676,95 +674,6 @@ fn a_panic_ends_a_search() {
         drop(find(dir.path(), &wanted, &options(dir.path(), 4), &panics, &mut |_| Ok(())));
     });
     assert!(ended.is_err());
-}
-
-#[test]
-fn an_update_drops_what_was_named_and_is_gone() {
-    let (dir, index, options) = workplace(1);
-    let logs = ["a", "b", "c"].map(|name| dir.path().join(name));
-    fs::create_dir(&logs[2]).unwrap();
-    for path in [&logs[0], &logs[1], &logs[2].join("d")] {
-        fs::write(path, "one line\n").unwrap();
-    }
-    build(&index, Existing::Keep, &logs, &options).unwrap();
-    let look = || {
-        let (found, search) = search(&index, &wanted("line"), &options).unwrap();
-        (found.len(), search.gone)
-    };
-    assert_eq!(look(), (3, Vec::new()));
-    fs::remove_file(&logs[1]).unwrap();
-    assert_eq!(look(), (2, vec![logs[1].clone()]));
-    assert_eq!(update(&index, &options.resources).unwrap().dropped, [logs[1].clone()]);
-    assert_eq!(look(), (2, Vec::new()));
-    // A folder that was replaced by a file.
-    fs::remove_dir_all(&logs[2]).unwrap();
-    fs::write(&logs[2], "another line\n").unwrap();
-    assert_eq!(look(), (2, vec![logs[2].join("d")]));
-    assert_eq!(update(&index, &options.resources).unwrap().dropped, Vec::<PathBuf>::new());
-    assert_eq!(look(), (2, Vec::new()));
-    fs::remove_file(&logs[0]).unwrap();
-    fs::remove_file(&logs[2]).unwrap();
-    let error = update(&index, &options.resources).unwrap_err().to_string();
-    assert!(error.contains("is gone, and with it all that the index is of"), "{error}");
-}
-
-#[test]
-fn a_value_is_that_of_every_text_that_is_equal_to_it() {
-    let (dir, index, lines) = workplace(1);
-    let file = dir.path().join("a");
-    fs::write(&file, "{\"id\": \"X\"}\n{\"id\": \"y\"}\n").unwrap();
-    let normalization = umbel_sets::Normalization { ignore_case: true, ..Default::default() };
-    let records = Records::JsonLines { key: vec!["id".to_owned()], raw: false };
-    let form = Form { normalization, ..records.into() };
-    index_of(&file, &index, &Options { form, ..lines.clone() });
-    let texts = ["x", "z", "X", "Y"].map(|text| text.as_bytes().to_vec()).to_vec();
-    let wanted = Wanted { texts, matching: Matching::default() };
-    // Which texts lines have.
-    let numbers = Mutex::new(Vec::new());
-    let note = Each(|found: &Found<'_>, _: &mut Vec<u8>| {
-        numbers.lock().unwrap().push(found.keys.to_vec());
-    });
-    find(&index, &wanted, &lines, &note, &mut |_| Ok(())).unwrap();
-    assert_eq!(numbers.into_inner().unwrap(), [vec![0, 2], vec![3]]);
-}
-
-#[test]
-fn more_texts_than_fit_in_memory_are_refused() {
-    let (dir, _, options) = workplace(1);
-    let log = dir.path().join("log");
-    fs::write(&log, "one line\n").unwrap();
-    let many = |count: usize| {
-        let texts = (0..count).map(|i| i.to_string().into_bytes()).collect();
-        search(&log, &Wanted { texts, matching: Matching::default() }, &options)
-    };
-    many(100_000).unwrap();
-    let error = many(120_000).unwrap_err().to_string();
-    assert!(error.contains("raise --memory to "), "{error}");
-}
-
-/// A long record, and then short ones in the buffer that it left.
-#[test]
-fn short_records_after_a_long_one_are_found() {
-    let (dir, index, options) = workplace(1);
-    let file = dir.path().join("log");
-    let draw = &mut Draw(5);
-    let mut text = Vec::new();
-    for length in [0, 100_000, 40_000, 0] {
-        text.extend(b"x".repeat(length));
-        for _ in 0..300 {
-            text.extend(line(draw));
-            text.push(b'\n');
-        }
-    }
-    fs::write(&file, &text).unwrap();
-    index_of(&file, &index, &options);
-    for word in ["user_id", "checkout-service", "17"] {
-        let wanted = wanted(word);
-        for place in [&index, &file] {
-            let (found, _) = search(place, &wanted, &options).unwrap();
-            assert_eq!(found, model(&file, &text, &wanted), "{word}");
-        }
-    }
 }
 
 /// A file of several parts that begins with a byte order mark, which is not part of the first value.

@@ -262,15 +262,15 @@ impl<F: ReadAt> Index<F> {
         // A header that was being written when the system failed does not count: the other one has the old state. A
         // header that cannot be read now may be the newer one.
         let header = |page: u64| match pages.take(page * DATA as u64, HEADER as u64) {
-            Ok(bytes) => Ok(Header::parse(&bytes)),
+            Ok(bytes) => Ok(parse_header(&bytes)),
             Err(error @ IndexError::Io(_)) => Err(error),
             Err(_) => Ok(None),
         };
         let headers = (0..HEADERS).map(header).collect::<Result<Vec<_>, _>>()?;
         let damaged = || IndexError::Damaged { page: 0 };
-        let newest = headers.into_iter().flatten().max_by_key(|header| header.generation);
-        let header = newest.ok_or_else(damaged)?;
-        let Header { generation, pages: count, catalog, lists, files, groups, blocks } = header;
+        let newest = headers.into_iter().flatten().max_by_key(|header| header[0]);
+        let [generation, count, catalog, lists, files, groups, blocks] =
+            newest.ok_or_else(damaged)?;
         if count > pages.count() {
             let expected = count.checked_mul(PAGE as u64);
             return Err(IndexError::Length { found: pages.count() * PAGE as u64, expected });
@@ -485,28 +485,11 @@ fn parse_groups(table: &[u8], blocks: u64, data: u64) -> Option<Vec<Group>> {
     (columns >= blocks && bytes <= data).then_some(groups)
 }
 
-/// The content of a header.
-struct Header {
-    generation: u64,
-    pages: u64,
-    catalog: u64,
-    lists: u64,
-    files: u64,
-    groups: u64,
-    blocks: u64,
-}
-
-impl Header {
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut taken = Taken(bytes.strip_prefix(&MAGIC)?);
-        if taken.u64()? != u64::from(VERSION) {
-            return None;
-        }
-        let mut next = || taken.u64();
-        let (generation, pages, catalog, lists) = (next()?, next()?, next()?, next()?);
-        let (files, groups, blocks) = (next()?, next()?, next()?);
-        Some(Self { generation, pages, catalog, lists, files, groups, blocks })
-    }
+/// The numbers of a header: generation, pages, place of the catalog, bytes of its lists, files, groups, blocks.
+fn parse_header(bytes: &[u8]) -> Option<[u64; 7]> {
+    let numbers: &[[u8; 8]; 8] = bytes.strip_prefix(&MAGIC)?.as_chunks().0.try_into().ok()?;
+    let [version, numbers @ ..] = numbers.map(u64::from_le_bytes);
+    (version == u64::from(VERSION)).then_some(numbers)
 }
 
 #[cfg(test)]

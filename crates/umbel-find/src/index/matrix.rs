@@ -214,15 +214,7 @@ mod tests {
                     assert_eq!(bit(&bits, line * length + at), bit(&turned, at * lines + line));
                 }
             }
-            let used = lines * length;
-            let mut back = turn(&turned, length, lines);
-            let mut bits = bits;
-            for bits in [&mut back, &mut bits] {
-                if used % 8 > 0 {
-                    *bits.last_mut().unwrap() &= (1 << (used % 8)) - 1;
-                }
-            }
-            assert_eq!(back, bits, "{lines} × {length}");
+            assert_eq!(turn(&turned, length, lines), bits, "{lines} × {length}");
         }
     }
 
@@ -266,43 +258,6 @@ mod tests {
             FileAt::read_exact_at(&file, &mut before, 0).unwrap();
             FileAt::read_exact_at(&apart, &mut after, 5).unwrap();
             assert!(before == after);
-        }
-    }
-
-    /// 100,000 blocks of 28 KB each: `cargo test --release -p umbel-find -- --ignored --nocapture look_ups`.
-    #[test]
-    #[ignore = "a measurement that writes 2.9 GB: bench/record has its figures"]
-    fn look_ups_in_many_blocks() {
-        const ROWS: u32 = 1 << 18;
-        let all = 100_000usize.div_ceil(WIDTH);
-        let file = tempfile::tempfile_in(".").unwrap();
-        let mut out = std::io::BufWriter::new(&file);
-        let mut pages = PagesWriter::new(&mut out, 0);
-        let mut bytes = vec![0u8; 1 << 20];
-        for piece in 0..(all as u64 * u64::from(ROWS) * (WIDTH / 8) as u64) >> 20 {
-            for (word, i) in bytes.chunks_exact_mut(8).zip(0..) {
-                word.copy_from_slice(&umbel::internals::mix(piece << 20 | i).to_le_bytes());
-            }
-            pages.write(&bytes).unwrap();
-        }
-        pages.finish().unwrap();
-        drop(out);
-        let length = file.metadata().unwrap().len();
-        let pages = Pages::new(file, length).unwrap();
-        let size = u64::from(ROWS) * (WIDTH / 8) as u64;
-        let group = |number: usize| Group { rows: ROWS, columns: 512, place: number as u64 * size };
-        let hasher = KeyHasher::default();
-        for groups in [all / 8, all / 4, all / 2, all] {
-            let time = |key: u64| {
-                let key = [(hasher.hash(key), 12)];
-                let started = std::time::Instant::now();
-                (0..groups).for_each(|number| _ = group(number).find(&pages, &key).unwrap());
-                started.elapsed()
-            };
-            let mut times: Vec<_> = (0..201).map(time).collect();
-            times.sort_unstable();
-            let (blocks, [median, most]) = (groups * WIDTH, [100, 180].map(|i| times[i]));
-            println!("{blocks} blocks: median {median:?}, 9 of 10 within {most:?}");
         }
     }
 }

@@ -679,7 +679,7 @@ fn number(field: &str) -> Option<usize> {
 }
 
 /// The column probably meant by a name that no column has.
-fn nearest_column(field: &str, names: &[Vec<u8>]) -> Option<String> {
+pub(crate) fn nearest_column(field: &str, names: &[Vec<u8>]) -> Option<String> {
     // A whole header with another delimiter is not a name that was meant.
     let names = names.iter().filter(|name| !name.iter().any(|byte| b";\t|".contains(byte)));
     nearest(field, names.map(|name| String::from_utf8_lossy(name))).map(Cow::into_owned)

@@ -28,10 +28,12 @@ pub struct Normalization {
     /// the ASCII form of international names (RFC 5890, by UTS #46). The part before the last `@` is unchanged, as is a
     /// key that is not an address.
     pub email: bool,
-    /// Compares numbers, as JSON writes them (RFC 8259, section 6), by their exact values: `1`, `1.0` and `1e0` are
-    /// equal, as are `0` and `-0`. Any other key is unchanged, such as `007` and `+1`, and so are exponents of more
-    /// than 18 digits.
+    /// Compares numbers, as people and JSON write them, by their exact values: `1`, `01`, `+1`, `1.`, `1.0` and `1e0` are
+    /// equal, as are `.5` and `0.5`, `0` and `-0`. Any other key is unchanged, and so are exponents of more than 18 digits.
     pub number: bool,
+    /// As `number`, also of numbers with commas between their thousands: `1,234,567.50` is `1234567.5`. Where commas are not
+    /// between groups of three digits, or the first group begins with a zero, as in `0,123`, the key is unchanged.
+    pub thousands: bool,
     /// Normalizes text to Unicode's Normalization Form C (UAX #15); bytes that are not UTF-8 are unchanged.
     pub nfc: bool,
     /// Ignores the case of letters, by Unicode's default caseless matching; bytes that are not UTF-8 are unchanged.
@@ -41,7 +43,8 @@ pub struct Normalization {
 }
 
 /// The names of the steps, in order. Part of the format.
-const STEPS: [&str; 7] = ["crlf", "trim", "url", "email", "number", "nfc", "ignore-case"];
+const STEPS: [&str; 8] =
+    ["crlf", "trim", "url", "email", "number", "thousands", "nfc", "ignore-case"];
 
 /// How many times longer than a key its normalized form may be: a letter of 2 bytes may fold to 6, and a byte of a URL,
 /// or of text in Form C (UAX #15, section 12), may become 3. A domain has at most 255 bytes; a number at most doubles.
@@ -50,14 +53,13 @@ pub(super) const GROWTH: u64 = 9;
 impl Normalization {
     /// Whether each of the [`STEPS`] is done.
     fn steps_mut(&mut self) -> [&mut bool; STEPS.len()] {
-        let Self { crlf, trim, url, email, number, nfc, ignore_case, read: _ } = self;
-        [crlf, trim, url, email, number, nfc, ignore_case]
+        let Self { crlf, trim, url, email, number, thousands, nfc, ignore_case, read: _ } = self;
+        [crlf, trim, url, email, number, thousands, nfc, ignore_case]
     }
 
     /// Returns whether keys are compared unchanged.
-    pub fn is_none(self) -> bool {
-        let Self { crlf, trim, url, email, number, nfc, ignore_case, read } = self;
-        !(crlf || trim || url || email || number || nfc || ignore_case) && read.is_none()
+    pub fn is_none(mut self) -> bool {
+        self.steps_mut().iter().all(|done| !**done) && self.read.is_none()
     }
 
     /// Returns the names of its steps, in order. Part of the format of filters and indexes.
@@ -96,6 +98,7 @@ impl Normalization {
         replace(self.url, url);
         replace(self.email, domain);
         replace(self.number, number);
+        replace(self.thousands, thousands);
         if self.nfc && !bytes[start..].is_ascii() {
             each_text(bytes, start, |text, put| text.nfc().for_each(put));
         }
@@ -167,21 +170,18 @@ fn is_local_part(text: &str) -> bool {
     quoted || !text.is_empty() && text.chars().all(atom)
 }
 
-/// A number by RFC 8259, section 6, which replaces all of a text: its significant digits, and its power of ten if that
-/// is not 0, as in `15e-1`.
+/// A number, which replaces all of a text: its significant digits, and its power of ten if that is not 0, as in `15e-1`.
+/// Besides those of RFC 8259, section 6, it may have a plus sign, zeros in front, and digits on one side of its point alone.
 pub(super) fn number(text: &[u8]) -> Option<(usize, String)> {
     /// The largest power that is read: an i64 holds it with the digits of a text added.
     const MOST: u64 = 10u64.pow(18) - 1;
     let (sign, rest) = match text {
         [b'-', rest @ ..] => ("-", rest),
-        rest => ("", rest),
+        [b'+', rest @ ..] | rest => ("", rest),
     };
     let (whole, rest) = digits(rest);
-    if whole.is_empty() || whole.len() > 1 && whole[0] == b'0' {
-        return None;
-    }
     let (fraction, rest) = match rest {
-        [b'.', rest @ ..] => Some(digits(rest)).filter(|(digits, _)| !digits.is_empty())?,
+        [b'.', rest @ ..] => digits(rest),
         rest => (&[][..], rest),
     };
     let power = match rest {
@@ -195,6 +195,9 @@ pub(super) fn number(text: &[u8]) -> Option<(usize, String)> {
         Err(_) => return None,
     };
     let all = [whole, fraction].concat();
+    if all.is_empty() {
+        return None;
+    }
     let all = str::from_utf8(&all).expect("digits");
     let digits = all.trim_end_matches('0');
     let behind = all.len() - digits.len();
@@ -207,6 +210,20 @@ pub(super) fn number(text: &[u8]) -> Option<(usize, String)> {
         exponent => format!("e{exponent}"),
     };
     Some((0, format!("{sign}{digits}{exponent}")))
+}
+
+/// As [`number`], with or without commas between its thousands.
+fn thousands(text: &[u8]) -> Option<(usize, String)> {
+    let whole = text.split(|byte| b".eE".contains(byte)).next()?;
+    let unsigned = whole.strip_prefix(b"-").or(whole.strip_prefix(b"+")).unwrap_or(whole);
+    let mut groups = unsigned.split(|byte| *byte == b',');
+    let is_first = |group: &[u8]| matches!(group, [b'1'..=b'9', more @ ..] if more.len() < 3);
+    let first = groups.next()?;
+    if first != unsigned && !(is_first(first) && groups.all(|group| group.len() == 3)) {
+        return None;
+    }
+    let plain: Vec<_> = whole.iter().copied().filter(|byte| *byte != b',').collect();
+    number(&[&plain, &text[whole.len()..]].concat())
 }
 
 /// The decimal digits at the start of a text, and the rest.
@@ -294,16 +311,16 @@ mod tests {
 
     #[test]
     fn numbers_are_equal_if_their_values_are() {
-        let number = Normalization { number: true, ..Normalization::default() };
+        let [number, thousands] = numbers();
         for (text, expected) in [
-            ("1", "1"),
-            ("1.0", "1"),
-            ("1e0", "1"),
             ("10e-1", "1"),
             ("0.10", "1e-1"),
             ("100", "1e2"),
             ("-1.50E+1", "-15"),
-            ("-0", "0"),
+            ("-00", "0"),
+            ("+007", "7"),
+            (".5", "5e-1"),
+            ("1.e1", "1e1"),
             ("0.000e99999999999999999999", "0"),
             ("9007199254740993", "9007199254740993"),
             ("9007199254740992", "9007199254740992"),
@@ -314,10 +331,37 @@ mod tests {
         }
         let huge = "1e1000000000000000000";
         for text in [
-            "", "-", "+1", "007", "-01", ".5", "1.", "1.e1", "1e", "1e+", "1e1.0", "0x1", "1_000",
-            "1,5", " 1", "NaN", "Infinity", "١", huge,
+            "",
+            "-",
+            "+",
+            ".",
+            "-.e1",
+            "+-1",
+            "1e",
+            "1e+",
+            "1e1.0",
+            "1.0.0",
+            "0x1",
+            "1_000",
+            "1,5",
+            " 1",
+            "NaN",
+            "Infinity",
+            "١",
+            huge,
+            "0,123",
+            ",123",
+            "1,234,",
+            "1,2345",
+            "1234,567",
+            "1.5,000",
+            "12,34,567",
+            "1,,234",
+            "1,234e1,000",
+            "1 234",
         ] {
             assert_eq!(normalized(number, text), text);
+            assert_eq!(normalized(thousands, text), text);
         }
     }
 
@@ -325,28 +369,37 @@ mod tests {
         /// Numbers of the same value, however written, are equal in exact arithmetic; the normal form's normal form is
         /// itself.
         #[test]
-        fn numbers_are_compared_exactly(
-            one in written(), other in written()
-        ) {
-            let number = Normalization { number: true, ..Normalization::default() };
-            let [(text, value), (other, other_value)] = [one, other];
+        fn numbers_are_compared_exactly(one in written(), other in written()) {
+            let [number, thousands] = numbers();
+            let [(text, grouped, value), (other, _, other_value)] = [one, other];
             let normal = normalized(number, &text);
             prop_assert_eq!(normal == normalized(number, &other), value == other_value);
+            prop_assert!([&normal, &text, &grouped].iter().all(|it| normalized(thousands, it) == normal));
             prop_assert_eq!(normalized(number, &normal), normal.clone());
             prop_assert!(normal.len() <= 2 * text.len());
         }
     }
 
-    /// A number, and its value in units of 10⁻¹².
-    fn written() -> impl Strategy<Value = (String, i128)> {
-        let parts = ("-?", "0|[1-9][05]{0,3}", "(\\.[05]{1,4})?", "([eE][+-]?0{0,2}[0-4])?");
-        parts.prop_map(|(sign, whole, fraction, power)| {
+    fn numbers() -> [Normalization; 2] {
+        let none = Normalization::default();
+        [Normalization { number: true, ..none }, Normalization { thousands: true, ..none }]
+    }
+
+    /// A number, also with commas, and its value in units of 10⁻¹².
+    fn written() -> impl Strategy<Value = (String, String, i128)> {
+        let (whole, fraction) = ("(0[05]{0,2}|[1-9][05]{0,6})?", "(\\.[05]{0,4})?");
+        let parts = ("[-+]?", whole, fraction, "([eE][+-]?0{0,2}[0-4])?");
+        parts.prop_filter_map("has digits", |(sign, whole, fraction, power)| {
             let exponent = power.get(1..).map_or(0, |power| power.parse::<i32>().unwrap());
             let digits = whole.clone() + fraction.get(1..).unwrap_or_default();
             let places = 12 + exponent - fraction.len().saturating_sub(1) as i32;
-            let value = digits.parse::<i128>().unwrap() * 10i128.pow(places as u32);
-            let value = if sign.is_empty() { value } else { -value };
-            (sign + &whole + &fraction + &power, value)
+            let value = digits.parse::<i128>().ok()? * 10i128.pow(places as u32);
+            let value = if sign == "-" { -value } else { value };
+            let groups: Vec<_> =
+                whole.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+            let [text, grouped] =
+                [&whole, &groups.join(",")].map(|it| format!("{sign}{it}{fraction}{power}"));
+            Some((text, grouped, value))
         })
     }
 

@@ -8,7 +8,9 @@ use serde_json::value::RawValue;
 
 use super::{Change, Diff, Show};
 use crate::error::Error;
-use crate::records::{Flaw, Format, Kind, Normalization, Value, canonical, list, members};
+use crate::records::{
+    Flaw, Format, Kind, Normalization, Value, canonical, list, members, nearest_column,
+};
 use crate::report::Report;
 use crate::sink::Sink;
 
@@ -52,7 +54,7 @@ impl<'t> Cells<'t> {
                 name: name.to_owned(),
                 field: field.clone(),
                 found: list(cells.names.iter(), count),
-                near: None,
+                near: nearest_column(field, &cells.names).map(Into::into),
             }),
         }
     }
