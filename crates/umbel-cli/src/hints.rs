@@ -227,15 +227,26 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
             Family::Ip => "umbel query --prefixes ip, umbel build --prefixes ip",
             Family::Domain => "umbel query --prefixes domain, umbel build --prefixes domain",
         },
-        Error::SameColumn { .. } | Error::SameMember { .. } => "--prefix",
+        Error::SameColumn { twice: false, .. } | Error::SameMember { .. } => {
+            "--prefix, --left-prefix"
+        }
         Error::KeptWithoutKey => "--missing skip",
         Error::NoField { .. } => "--missing skip",
         Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.name == "dedup") => {
             "--by-name fills in what a file lacks"
         }
+        Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.name == "diff") => {
+            "--key LEFT=RIGHT compares columns of other names, --no-header ignores names"
+        }
         Error::OtherColumns { .. } => "--no-header ignores names",
         Error::NowhereField { near: None, .. } => "--key",
         Error::UnknownField { near: None, .. } => "--key, --no-header",
+        Error::UnknownField { .. }
+            if verb
+                .is_some_and(|verb| matches!(verb.name, "common" | "except" | "diff" | "join")) =>
+        {
+            "--key LEFT=RIGHT where two files name it differently"
+        }
         Error::FieldNumber(_) => "--key; for names, omit --no-header",
         Error::Delimiter(_) => "--delimiter",
         Error::KeyFields { .. } => "--key",

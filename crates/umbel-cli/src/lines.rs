@@ -34,7 +34,7 @@ pub(crate) fn options_of_tables(work: &Work, files: &[PathBuf], columns: bool) -
     let options = options_of_several(work, files, columns)?;
     if !options.form.others.is_empty() {
         bail!(
-            "--key LEFT=RIGHT names fields of two kinds of files, as common, except and join compare; name one field here"
+            "--key LEFT=RIGHT names fields of two kinds of files, as common, except, diff and join compare; name one field here"
         );
     }
     Ok(options)

@@ -262,7 +262,7 @@ pub(crate) fn job<'py>(
                 let job = Diff::new(inputs, options)?.paired(cells || !tolerance.is_empty());
                 let report = match cells {
                     true => changes::write_cells(&job, &tolerance, out),
-                    false => changes::write(&job, marks, false, &tolerance, out),
+                    false => changes::write(&job, marks, changes::Also::default(), &tolerance, out),
                 };
                 report.map(Done::Run)
             })
@@ -285,7 +285,7 @@ pub(crate) fn job<'py>(
                 let job = Join::new(inputs, options)?
                     .with_unpaired(unpaired)
                     .with_partners(partners)
-                    .with_prefix(prefix.as_deref());
+                    .with_prefixes([None, prefix.as_deref()]);
                 let plan = job.plan()?;
                 match out {
                     Some(out) => job.run(&plan, out).map(Done::Run),

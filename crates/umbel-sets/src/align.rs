@@ -156,6 +156,21 @@ impl Names {
         Ok((names, count))
     }
 
+    /// The same with the names that the first input has for the fields of the key.
+    fn renamed(self, form: &Form) -> Self {
+        if form.others.is_empty() {
+            return self;
+        }
+        let mut names = Self::default();
+        for column in 0..self.len() as u32 {
+            let own = self.get(column);
+            let at = form.others.iter().position(|other| other.as_bytes() == own);
+            names.bytes.extend_from_slice(at.map_or(own, |at| form.records.key()[at].as_bytes()));
+            names.ends.push(names.bytes.len() as u32);
+        }
+        names
+    }
+
     fn len(&self) -> usize {
         self.ends.len()
     }
@@ -320,6 +335,7 @@ impl<R: Read> Rewritten<R> {
     fn follow(&mut self, first: &Header, own: &Header) -> Result<(), Error> {
         if first.row != own.row {
             let (wanted, found) = (self.names(&first.row)?, self.names(&own.row)?);
+            let found = found.renamed(&self.form);
             let order = order(&wanted, &found, self.form.by_name);
             self.order = order.ok_or_else(|| first.other(&self.name, &wanted, &found))?;
             self.width = Some(found.len());

@@ -247,13 +247,20 @@ pub enum Error {
     },
     /// A column of the second input has the same name as one of the first, besides the key.
     #[error(
-        "{name}: column {field:?} is named like one of the first file, and is not part of the key; put a prefix in front of such names that tells them apart"
+        "{name}: {}",
+        if *twice {
+            format!("has two columns named {field:?}, which would be alike in joined rows; rename one of them")
+        } else {
+            format!("column {field:?} is named like one of the first file, and is not part of the key; put a prefix in front of such names that tells them apart")
+        }
     )]
     SameColumn {
         /// The second input's name.
         name: String,
         /// The column, as named.
         field: String,
+        /// Whether the second input itself has two of that name.
+        twice: bool,
     },
     /// A JSON record has a member with the same name as one of the record it is joined with, besides the key.
     #[error(

@@ -125,6 +125,9 @@ pub(crate) struct JoinVerbArgs {
     /// Put TEXT in front of columns of RIGHT that are named like one of LEFT, besides the key; with --jsonl, of all of RIGHT
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
+    /// The same for columns of LEFT that are named like one of RIGHT
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) left_prefix: Option<String>,
     #[command(flatten)]
     pub(crate) output: ResultArgs,
     #[command(flatten)]
@@ -155,8 +158,8 @@ fn kept(text: &str) -> Result<String, String> {
 /// of OLD, then the added ones (+) in the order of NEW. With --key, a row of NEW is marked as changed (~) if a removed
 /// row of OLD has the same key. The comparison is exact, under the memory cap.
 ///
-/// A line of both files that one has more often is not printed. Such lines are counted in the report, and the exit status
-/// is 1 as for other differences.
+/// A line of both files that one has more often is not printed without --counts. Such lines are counted in the report, and
+/// the exit status is 1 as for other differences.
 ///
 /// --total prints the numbers of lines removed, added and kept, and with --key changed.
 #[derive(Debug, Args)]
@@ -187,6 +190,9 @@ pub(crate) struct DiffArgs {
     /// Print the old row (<) before each changed one (~)
     #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total"])]
     pub(crate) old: bool,
+    /// Also print the lines that both files have, but one more often, marked by how much more often NEW has them: +2 or -1
+    #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total", "symmetric", "cells"])]
+    pub(crate) counts: bool,
     /// Print the mark as a first column named change, under the header: valid CSV; with --jsonl, {"change":"~","record":…}
     #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total", "symmetric"])]
     pub(crate) mark_column: bool,

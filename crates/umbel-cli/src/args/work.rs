@@ -83,7 +83,7 @@ pub(crate) struct RecordArgs {
     /// Compare or look up this field instead of the whole record; repeat for a key of several fields
     ///
     /// A column, by its name in the header or its number from 1; or a path into JSON: user.id, tags.0, or a JSON
-    /// pointer such as /a.b/c. LEFT=RIGHT where the first file and the others have different names (common, except, join),
+    /// pointer such as /a.b/c. LEFT=RIGHT where the first file and the others have different names (common, except, diff, join),
     /// and LEFT= where the others are lists of keys, one per line; an equals sign in a name is written twice. Whole records are printed, whatever their key.
     #[arg(short, long, value_name = "FIELD", help_heading = "Input")]
     pub(crate) key: Vec<String>,

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use umbel_numbers::counted;
-use umbel_sets::changes::{self, Files, Marks};
+use umbel_sets::changes::{self, Also, Files, Marks};
 use umbel_sets::{Changes, Diff, Records};
 
 use super::explain::{self, Job};
@@ -26,12 +26,19 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
         target::check(file, args.work.writes(), args.output.to.replace.force)?;
     }
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let mut options = lines::options(&args.work, &args.files)?;
+    let mut options = lines::options_of_several(&args.work, &args.files, false)?;
     options.form.ignored.clone_from(&args.ignore_column);
     if !options.form.ignored.is_empty()
         && !matches!(options.form.records, Records::Csv { .. } | Records::Tsv { .. })
     {
         bail!("--ignore-column requires --csv or --tsv, since other records have no columns");
+    }
+    if !options.form.others.is_empty()
+        && (!options.form.records.has_header() || options.form.others == [""])
+    {
+        bail!(
+            "--key LEFT=RIGHT renames a column, since diff compares whole rows; it needs the header of --csv or --tsv"
+        );
     }
     let run = Run::start("diff", args.work.voice, &options.resources.progress);
     let inputs = lines::open_several(&args.files, &args.work, Rows::OfAll, &mut options)?;
@@ -71,18 +78,18 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
             (_, true) => Marks::Column,
             _ => Marks::InFront,
         };
-        let old = args.old || args.symmetric;
+        let also = Also { old: args.old || args.symmetric, uneven: args.counts };
         write_lines(args.output.to.file(), |out| match args.cells {
             true => Ok(changes::write_cells(&job, &args.tolerance, out)?),
-            false => Ok(changes::write(&job, marks, old, &args.tolerance, out)?),
+            false => Ok(changes::write(&job, marks, also, &args.tolerance, out)?),
         })?
     };
     let changes = report.changes.unwrap_or_default();
-    let told = run.tells() && changes.different() > 0;
+    let told = args.counts || run.tells() && changes.different() > 0;
     run.finish(&report, "different", None);
     if changes.uneven > 0 && !told && !args.work.voice.quiet && !args.work.voice.json {
         say(&format!(
-            "umbel diff: {} more often in one file than in the other; to see which, run umbel dedup --count on each, and umbel diff on the results",
+            "umbel diff: {} more often in one file than in the other; --counts prints which",
             counted(changes.uneven, "line")
         ));
     }

@@ -41,7 +41,7 @@ pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
     let job = Join::new(&inputs, &options)?
         .with_unpaired(unpaired)
         .with_partners(partners)
-        .with_prefix(args.prefix.as_deref());
+        .with_prefixes([args.left_prefix.as_deref(), args.prefix.as_deref()]);
     let job = if args.output.total { job.only_counted() } else { job };
     let about = Job { verb: "join", inputs: &inputs, options: &options };
     let plan = job.plan()?;

@@ -55,9 +55,11 @@ impl Counted {
     }
 }
 
-/// The count of a line that both sides have equally often, and of one that they do not.
-pub(super) const EVEN: u64 = 2;
-pub(super) const UNEVEN: u64 = 3;
+/// How much more often the second side has a line with this count, if both have it. A line that was not counted has 1.
+pub(super) fn second_more(count: u64) -> Option<i64> {
+    (count & BOTH == BOTH).then_some(-(count as i64 >> 2))
+}
+
 /// The bits of both sides.
 const BOTH: u64 = 0b11;
 /// Once more on the first side.
@@ -130,14 +132,10 @@ impl Counts {
         (matches!(self.counted, Counted::Holders(_)) && !words.is_empty()).then_some(words)
     }
 
-    /// Its count; for sides, [`EVEN`] or [`UNEVEN`] if both have it.
+    /// Its count; for sides, see [`second_more`].
     pub(super) fn get(&self, unit: u64) -> u64 {
         match (self.counted, self.wide.of(unit)) {
-            (Counted::Sides, [sides]) => match sides.load(Ordering::Relaxed) {
-                BOTH => EVEN,
-                sides if sides & BOTH == BOTH => UNEVEN,
-                _ => 1,
-            },
+            (Counted::Sides, [sides]) => sides.load(Ordering::Relaxed),
             (Counted::Holders(_), words) => {
                 words.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones())).sum()
             }

@@ -15,12 +15,15 @@ pub(crate) struct Beside {
     kind: Kind,
     left: Side,
     right: Side,
-    /// Goes in front of names of the second input: of columns that the first one also has, and of all members, because
-    /// later records' members are unknown.
-    prefix: Option<String>,
+    /// Go in front of names of either input: of columns that the other one also has, and of all members, because later
+    /// records' members are unknown.
+    prefixes: Prefixes<String>,
     /// The header of joined rows, with its end.
     pub(crate) header: Option<Vec<u8>>,
 }
+
+/// A prefix for names of the first input, and one for names of the second.
+pub(crate) type Prefixes<T> = [Option<T>; 2];
 
 /// The rows of one input.
 struct Side {
@@ -57,11 +60,11 @@ impl Beside {
     pub(crate) fn new(
         format: &Format,
         starts: [Start<'_>; 2],
-        prefix: Option<&str>,
+        prefixes: Prefixes<&str>,
     ) -> Result<Self, Error> {
         let [left, right] = [Side::new(&starts[0], format)?, Side::new(&starts[1], format)?];
-        let (kind, prefix) = (format.kind, prefix.map(str::to_owned));
-        let mut beside = Self { kind, left, right, prefix, header: None };
+        let (kind, prefixes) = (format.kind, prefixes.map(|prefix| prefix.map(str::to_owned)));
+        let mut beside = Self { kind, left, right, prefixes, header: None };
         if format.header {
             beside.header = beside.head(format, &starts)?;
         }
@@ -79,21 +82,38 @@ impl Beside {
             let read = format.each_name(row, |name| names.push(name.to_vec()));
             read.map(|()| names).map_err(|flaw| format.error(flaw, name, 0))
         };
-        let mut taken: HashSet<Vec<u8>> = names(starts[0].name, left)?.into_iter().collect();
-        let mut header = text(left).to_vec();
-        for (column, mut name) in names(starts[1].name, right)?.into_iter().enumerate() {
+        let names = [names(starts[0].name, left)?, names(starts[1].name, right)?];
+        let of = |side: usize, key: &[usize]| -> HashSet<&[u8]> {
+            let columns = names[side].iter().enumerate();
+            columns.filter(|(column, _)| !key.contains(column)).map(|(_, name)| &name[..]).collect()
+        };
+        let (lefts, rights) = (of(0, &[]), of(1, &self.right.key));
+        let prefixed = |side: usize, others: &HashSet<&[u8]>, name: &[u8]| {
+            let prefix = self.prefixes[side].as_ref().filter(|_| others.contains(name));
+            [prefix.map_or(&[][..], |prefix| prefix.as_bytes()), name].concat()
+        };
+        let (mut header, mut taken) = (Vec::new(), HashSet::new());
+        for (column, name) in names[0].iter().enumerate() {
+            let others = if self.left.key.contains(&column) { &HashSet::new() } else { &rights };
+            let name = prefixed(0, others, name);
+            self.kind.push(column, &name, &mut header);
+            taken.insert(name);
+        }
+        if self.prefixes[0].is_none() {
+            // As it is written.
+            text(left).clone_into(&mut header);
+        }
+        for (column, name) in names[1].iter().enumerate() {
             if self.right.key.contains(&column) {
                 continue;
             }
-            if let (true, Some(prefix)) = (taken.contains(&name), &self.prefix) {
-                name = [prefix.as_bytes(), &name].concat();
+            let own = prefixed(1, &lefts, name);
+            self.kind.push(1, &own, &mut header);
+            if !taken.insert(own) {
+                let twice = names[1].iter().filter(|other| *other == name).count() > 1;
+                let field = String::from_utf8_lossy(name).into_owned();
+                return Err(Error::SameColumn { name: starts[1].name.to_owned(), field, twice });
             }
-            if taken.contains(&name) {
-                let field = String::from_utf8_lossy(&name).into_owned();
-                return Err(Error::SameColumn { name: starts[1].name.to_owned(), field });
-            }
-            self.kind.push(1, &name, &mut header);
-            taken.insert(name);
         }
         header.extend_from_slice(line_end(left));
         Ok(Some(header))
@@ -110,7 +130,7 @@ impl Beside {
             let mut others = last_of_each_name(members(text(row))?);
             let keys = self.right.members.iter().flatten();
             others.retain(|(name, _)| !keys.clone().any(|key| key == name));
-            others.iter_mut().for_each(|(name, _)| self.put_prefix(name));
+            others.iter_mut().for_each(|(name, _)| self.put_prefix(1, name));
             write_members(&others, to);
             return Ok(());
         }
@@ -128,7 +148,7 @@ impl Beside {
     pub(crate) fn both(&self, left: &[u8], added: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
         let row = text(left);
         match self.kind {
-            Kind::Json => self.object(row, added, to)?,
+            Kind::Json => self.object(&self.first(row)?, added, to)?,
             Kind::Fields(_) => {
                 self.words(row, &self.left.key, to)?;
                 to.extend_from_slice(added);
@@ -147,7 +167,7 @@ impl Beside {
     pub(crate) fn left(&self, left: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
         let missing = match self.kind {
             Kind::Json => {
-                to.extend_from_slice(text(left));
+                to.extend_from_slice(&self.first(text(left))?);
                 to.push(b'\n');
                 return Ok(());
             }
@@ -231,7 +251,9 @@ impl Beside {
     /// An object of the second input with its key named as in the first.
     fn renamed(&self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
         let names = || self.right.members.iter().zip(&self.left.members);
-        if self.prefix.is_none() && names().all(|(right, left)| right == left || left.is_none()) {
+        if self.prefixes[1].is_none()
+            && names().all(|(right, left)| right == left || left.is_none())
+        {
             to.extend_from_slice(row);
             return Ok(());
         }
@@ -240,7 +262,7 @@ impl Beside {
             let same = names().find(|(right, _)| right.as_deref() == Some(&**name));
             match same.and_then(|(_, left)| left.clone()) {
                 Some(left) => *name = left.into(),
-                None => self.put_prefix(name),
+                None => self.put_prefix(1, name),
             }
         }
         if let Some(&again) = repeated(&members).first() {
@@ -252,8 +274,24 @@ impl Beside {
         Ok(())
     }
 
-    fn put_prefix(&self, name: &mut Cow<'_, str>) {
-        if let Some(prefix) = &self.prefix {
+    /// An object of the first input, with its names as they are joined.
+    fn first<'r>(&self, row: &'r [u8]) -> Result<Cow<'r, [u8]>, Flaw> {
+        if self.prefixes[0].is_none() {
+            return Ok(row.into());
+        }
+        let (mut members, mut object) = (last_of_each_name(members(row)?), vec![b'{']);
+        for (name, _) in &mut members {
+            if !self.left.members.iter().flatten().any(|key| key == name) {
+                self.put_prefix(0, name);
+            }
+        }
+        write_members(&members, &mut object);
+        object.push(b'}');
+        Ok(object.into())
+    }
+
+    fn put_prefix(&self, side: usize, name: &mut Cow<'_, str>) {
+        if let Some(prefix) = &self.prefixes[side] {
             name.to_mut().insert_str(0, prefix);
         }
     }

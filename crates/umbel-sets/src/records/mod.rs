@@ -38,7 +38,7 @@ use std::ops::Range;
 use memchr::{memchr, memchr2_iter, memrchr};
 
 pub(crate) use beside::members;
-pub(crate) use beside::{Beside, Start};
+pub(crate) use beside::{Beside, Prefixes, Start};
 pub use normalize::{Normalization, ReadKey};
 pub(crate) use rank::rank;
 pub(crate) use stored::{Layout, MOST_HEADER, Record};

@@ -7,7 +7,7 @@ use super::long::{Loaded, grown};
 use crate::Error;
 use crate::error::Place;
 use crate::input::{Input, Reader};
-use crate::records::{Beside, Copied, Found, Head, Kind, Start};
+use crate::records::{Beside, Copied, Found, Head, Kind, Prefixes, Start};
 
 /// The name of an input that is a single row.
 const ROW: &str = "a row";
@@ -75,7 +75,11 @@ impl Scanner<'_> {
     }
 
     /// How rows of the two `inputs` become one.
-    pub(crate) fn beside(&self, inputs: &[Input], prefix: Option<&str>) -> Result<Beside, Error> {
+    pub(crate) fn beside(
+        &self,
+        inputs: &[Input],
+        prefixes: Prefixes<&str>,
+    ) -> Result<Beside, Error> {
         /// The names in a header, one per 2 bytes, are copied into a set, which has its own overhead.
         const WEIGHT: u64 = 64;
         let room = self.budget.long_line();
@@ -94,7 +98,7 @@ impl Scanner<'_> {
             }
             Ok(Start { name, head, row })
         };
-        Beside::new(&self.format, [start(0)?, start(1)?], prefix)
+        Beside::new(&self.format, [start(0)?, start(1)?], prefixes)
     }
 
     /// The first record that is not left out, if any; one with a flaw is refused later, when it is read in its turn.

@@ -35,7 +35,7 @@ use crate::error::Place;
 use crate::hash::LineHasher;
 use crate::input::{Input, lengths};
 use crate::inputs::ReadFrom;
-use crate::records::{Flaw, Format, KeyAt, Layout, Record};
+use crate::records::{Flaw, Format, KeyAt, Layout, Prefixes, Record};
 use crate::report::{Progress, Report};
 use crate::{Error, Options};
 use batch::Origin;
@@ -224,9 +224,9 @@ impl<'a> Scanner<'a> {
         self
     }
 
-    /// Makes one row of two, with a prefix for names of the second.
-    pub(crate) fn joining_rows(mut self, prefix: Option<&str>) -> Self {
-        self.format.joined = Some(prefix.map_or(0, str::len));
+    /// Makes one row of two, with prefixes for names of both.
+    pub(crate) fn joining_rows(mut self, prefixes: Prefixes<&str>) -> Self {
+        self.format.joined = Some(prefixes.into_iter().flatten().map(str::len).sum());
         self
     }
 

@@ -178,7 +178,7 @@ pub(super) fn run_within(
             close += 1;
         }
         held.drain(..).try_for_each(|old| show(Change::Replaced, &old))?;
-        show(if is_close { Change::Kept } else { change }, row)
+        show(if is_close { Change::Kept(0) } else { change }, row)
     })?;
     if let Some(changes) = &mut report.changes {
         changes.changed -= close;

@@ -85,7 +85,7 @@ impl Files<'_> {
                                 Change::Removed | Change::Replaced => {
                                     write(removed.as_deref_mut(), row)
                                 }
-                                Change::Kept => write(kept.as_deref_mut(), row),
+                                Change::Kept(_) => write(kept.as_deref_mut(), row),
                             })?;
                         report.bytes_written = bytes;
                         Ok(report)
@@ -117,15 +117,23 @@ pub enum Marks {
     Column,
 }
 
-/// Runs the job and writes the rows that only one input has; if `old`, also the old version of changed ones, with the mark `<`.
-/// Tolerances need [pairs](Diff::paired).
+/// Rows that are also written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Also {
+    /// The old version of changed ones, with the mark `<`.
+    pub old: bool,
+    /// Those that both inputs have, but one more often, with how much more often the new one has them: `+2` or `-1`.
+    pub uneven: bool,
+}
+
+/// Runs the job and writes the rows that only one input has, and others if wanted. Tolerances need [pairs](Diff::paired).
 ///
 /// # Errors
 /// As for [`Diff::run`]; [`Error::UnknownField`] for a tolerance.
 pub fn write(
     job: &Diff<'_>,
     marks: Marks,
-    old: bool,
+    also: Also,
     tolerances: &Tolerances,
     out: &mut (dyn Write + Send),
 ) -> Result<Report, Error> {
@@ -148,8 +156,9 @@ pub fn write(
         Change::Removed => put("-", row),
         Change::Added => put("+", row),
         Change::Changed => put("~", row),
-        Change::Replaced if old => put("<", row),
-        Change::Replaced | Change::Kept => Ok(()),
+        Change::Replaced if also.old => put("<", row),
+        Change::Kept(times) if also.uneven && times != 0 => put(&format!("{times:+}"), row),
+        Change::Replaced | Change::Kept(_) => Ok(()),
     })?;
     report.bytes_written = sink.bytes;
     sink.flush()?;

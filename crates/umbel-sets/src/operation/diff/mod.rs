@@ -6,8 +6,7 @@
 mod cells;
 pub mod changes;
 
-use super::counts::Counted;
-use super::counts::{EVEN, UNEVEN};
+use super::counts::{Counted, second_more};
 use super::rule::{Others, Rule};
 use super::sorting::Sorting;
 use super::{SetOperation, SetPlan};
@@ -27,10 +26,23 @@ pub enum Change {
     Added,
     /// Only the new file has it, and the old one has another row with its key.
     Changed,
-    /// Both have it.
-    Kept,
+    /// Both have it, the new file so many times more.
+    Kept(i64),
     /// Only the old file has it, and the new one has another row with its key.
     Replaced,
+}
+
+impl Change {
+    /// A number for each kind.
+    fn number(self) -> usize {
+        match self {
+            Self::Removed => 0,
+            Self::Added => 1,
+            Self::Changed => 2,
+            Self::Kept(_) => 3,
+            Self::Replaced => 4,
+        }
+    }
 }
 
 /// Receives rows, and how they differ.
@@ -84,22 +96,20 @@ impl<'a> Diff<'a> {
     pub fn run(&self, show: &mut Show<'_>) -> Result<Report, Error> {
         let (mut counts, mut uneven) = ([0; 5], 0);
         let mut show = |change: Change, row: &[u8]| {
-            counts[change as usize] += 1;
+            counts[change.number()] += 1;
+            uneven += u64::from(matches!(change, Change::Kept(times) if times != 0));
             show(change, row)
         };
         let boundary = self.rows.inputs[0].length();
-        let mut change = |Selected { place, count, .. }: Selected<'_>| match count {
-            EVEN.. => {
-                uneven += u64::from(count == UNEVEN);
-                Change::Kept
-            }
-            _ if place < boundary => Change::Removed,
-            _ => Change::Added,
+        let change = |Selected { place, count, .. }: Selected<'_>| match second_more(count) {
+            Some(times) => Change::Kept(times),
+            None if place < boundary => Change::Removed,
+            None => Change::Added,
         };
         let mut report = if self.rows.options.form.records.key().is_empty() {
             self.rows.hand(&mut |selected| show(change(selected), selected.row))?
         } else {
-            self.keyed(&mut change, &mut show)?
+            self.keyed(change, &mut show)?
         };
         let [removed, added, changed, kept, _] = counts;
         let changes = Changes { removed, added, changed, kept, uneven };
@@ -111,7 +121,7 @@ impl<'a> Diff<'a> {
     /// Compares rows, then the keys of rows that differ.
     fn keyed(
         &self,
-        change: &mut (impl FnMut(Selected<'_>) -> Change + Send),
+        change: impl Fn(Selected<'_>) -> Change + Sync,
         show: &mut (impl FnMut(Change, &[u8]) -> Result<(), Error> + Send),
     ) -> Result<Report, Error> {
         let SetOperation { inputs, options, budget, .. } = self.rows;
@@ -233,7 +243,7 @@ impl<'a> Pairs<'a> {
         })?;
         let kinds = [Change::Replaced, Change::Changed, Change::Added];
         by_number.finish(|Selected { count, row, .. }| {
-            let kind = kinds.into_iter().find(|kind| *kind as u64 == count);
+            let kind = kinds.into_iter().find(|kind| kind.number() as u64 == count);
             show(kind.expect("a row of the new file, or replaced"), row)
         })
     }
@@ -244,5 +254,5 @@ fn place(sorting: &mut Sorting, number: u64, change: Change, row: &[u8]) -> Resu
     let mut key = [0; 9];
     key[..8].copy_from_slice(&number.to_be_bytes());
     key[8] = u8::from(change != Change::Replaced);
-    sorting.push(&key, Selected { place: 0, count: change as u64, row })
+    sorting.push(&key, Selected { place: 0, count: change.number() as u64, row })
 }

@@ -40,7 +40,7 @@ use crate::hash::LineHasher;
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::places::Places;
-use crate::records::{Beside, Flaw, Layout, Record};
+use crate::records::{Beside, Flaw, Layout, Prefixes, Record};
 use crate::report::{Joined, Report};
 use crate::scan::{Scanner, Tally, Visit};
 use crate::sink::Sink;
@@ -85,7 +85,7 @@ pub struct Join<'a> {
     options: &'a Options,
     unpaired: Unpaired,
     partners: Partners,
-    prefix: Option<&'a str>,
+    prefixes: Prefixes<&'a str>,
     /// Whether joined rows are only counted.
     total: bool,
     budget: Budget,
@@ -107,7 +107,7 @@ impl<'a> Join<'a> {
             options,
             unpaired: Unpaired::None,
             partners: Partners::All,
-            prefix: None,
+            prefixes: [None; 2],
             total: false,
             budget: options.resources.budget()?,
         })
@@ -125,11 +125,11 @@ impl<'a> Join<'a> {
         Self { partners, ..self }
     }
 
-    /// Puts `prefix` in front of the names of the second input that the first has too, besides the key, and of all members
-    /// of JSON lines; without it, names that both have are an error.
+    /// Puts these in front of the names of the first and of the second input that the other one has too, besides the key, and
+    /// of all members of JSON lines; without any, names that both have are an error.
     #[must_use]
-    pub fn with_prefix(self, prefix: Option<&'a str>) -> Self {
-        Self { prefix, ..self }
+    pub fn with_prefixes(self, prefixes: [Option<&'a str>; 2]) -> Self {
+        Self { prefixes, ..self }
     }
 
     /// Only counts the joined rows, and writes none: the rows of a key are not walked for each row with it.
@@ -238,8 +238,8 @@ impl<'a> Join<'a> {
     pub fn run(&self, plan: &SetPlan, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         self.budget.check_filters(plan.filter().map_or(0, Plan::bytes))?;
         let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
-        let scanner = scanner.joining_rows(self.prefix);
-        let beside = scanner.beside(self.inputs, self.prefix);
+        let scanner = scanner.joining_rows(self.prefixes);
+        let beside = scanner.beside(self.inputs, self.prefixes);
         let beside = beside.map_err(|error| scanner.located(error, self.inputs))?;
         let [left, right] = beside.widths();
         let inputs = [self.inputs[0].again().joined(left), self.inputs[1].again().joined(right)];

@@ -380,7 +380,7 @@ fn partners_from_several_blocks_are_one_row_s() {
     {
         let join = Join::new(&inputs, &options).unwrap().with_partners(partners);
         let scanner = Scanner::within(join.budget, &options, LineHasher::random()).unwrap();
-        let beside = scanner.beside(&inputs, None).unwrap();
+        let beside = scanner.beside(&inputs, [None; 2]).unwrap();
         let disk = Disk::new(&options.resources.tmp);
         let mut runs = Runs::new(&disk, 1 << 12);
         for (count, row) in [(1, b"x\n"), (1, b"y\n"), (ALONE, b"z\n")] {
