@@ -107,6 +107,10 @@ def pairs(dice, folder):
     on = " and ".join(f"t0.{field} = t1.{other[field]}" + ("" if empty else f" and t0.{field} <> ''") for field in key)
     keys = [other[field] for field in key]
     header = orders["t0"] + [column for column in orders["t1"] if column not in keys]
+    left = dice.choice([None, "l_"])
+    # Every member of JSON, or columns that both tables have.
+    if left and is_json:
+        header = [left + column if column in orders["t0"] and column not in key else column for column in header]
     right = dict(zip(key, keys))
     select = ", ".join([f"coalesce(t0.{c}, t1.{right[c]})" if c in right else f"t0.{c}" for c in orders["t0"]]
                        + [f"t1.{c}" for c in header[3:]])
@@ -117,7 +121,7 @@ def pairs(dice, folder):
         wanted = database.execute(
             f"select {select} from t0 {kind} join t1 on {on} "
             "order by t0.rowid is null, t0.rowid, t1.rowid").fetchall()
-        found = umbel(dice, folder, "join", *option, *arguments, "t0", "t1")
+        found = umbel(dice, folder, "join", *option, *arguments, *(["--left-prefix", left] if left else []), "t0", "t1")
         if is_json:
             rows = [tuple(row.get(column) for column in header) for row in map(json.loads, found.splitlines())]
         else:
@@ -176,14 +180,14 @@ def differences(dice, folder):
     database = sqlite3.connect(":memory:")
     columns = ["k", "v", "t"]
     ignored = dice.choice([[], ["t"]])
-    header = None
+    header, renamed = None, dice.choice(["k", "K2"])
     for name in ["old", "new"]:
         keys = dice.sample(range(12), dice.randrange(10))
         rows = [(str(key), dice.choice("xy"), dice.choice("01")) for key in keys]
         text = "".join(f"{','.join(row)}\n" for row in [columns, *rows])
         if name == "new" and dice.random() < 0.5:
             text = "".join(f"{','.join(reversed(row))}\n" for row in [columns, *rows])
-        (folder / name).write_text(text)
+        (folder / name).write_text(text.replace("k", renamed) if name == "new" else text)
         database.execute(f"create table {name} (k, v, t)")
         database.executemany(f"insert into {name} values (?, ?, ?)", rows)
         header = header or columns
@@ -193,7 +197,7 @@ def differences(dice, folder):
     added = select("select *, k in (select k from old) from new where not exists (select 1 from old "
                    f"where old.k = new.k and old.v = new.v {same}) order by rowid").fetchall()
     wanted = [f"- {k},{v},{t}" for k, v, t in removed] + [f"{'~' if known else '+'} {k},{v},{t}" for k, v, t, known in added]
-    found = umbel(dice, folder, "diff", "--csv", "--key", "k", *(f"--ignore-column={name}" for name in ignored),
+    found = umbel(dice, folder, "diff", "--csv", "--key", f"k={renamed}", *(f"--ignore-column={name}" for name in ignored),
                   "old", "new").splitlines()
     assert found == wanted, (found, wanted)
     # Without keys, as sets of lines.
@@ -202,8 +206,13 @@ def differences(dice, folder):
         (folder / name).write_text("".join(f"{row}\n" for row in rows + dice.sample(rows, len(rows) // 2)))
     wanted = [f"- {row}" for row in lines["old"] if row not in lines["new"]]
     wanted += [f"+ {row}" for row in lines["new"] if row not in lines["old"]]
+    often = {name: (folder / name).read_text().splitlines() for name in ["old", "new"]}
+    more = {row: often["new"].count(row) - often["old"].count(row) for row in lines["old"] if row in lines["new"]}
     found = umbel(dice, folder, "diff", "old", "new").splitlines()
     assert found == wanted, (found, wanted)
+    found = umbel(dice, folder, "diff", "--counts", "old", "new").splitlines()
+    assert [row for row in found if row[1] == " "] == wanted, (found, wanted)
+    assert [row for row in found if row[1] != " "] == [f"{times:+} {row}" for row, times in more.items() if times], (found, more)
 
 
 def normalization(dice, folder):
