@@ -222,7 +222,8 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
             return None;
         }
         Error::Quote { .. } => "--bad skip leaves it out, --quotes none takes quotes as they are",
-        Error::Json { .. } | Error::Ragged { .. } | Error::NoKey { .. } => "--bad skip",
+        Error::Ragged { .. } => "--bad skip; --ragged pad fills in what a row lacks",
+        Error::Json { .. } | Error::NoKey { .. } => "--bad skip",
         Error::OtherKeys(OtherKeys { prefixes: Some(family), .. }) => match family {
             Family::Ip => "umbel query --prefixes ip, umbel build --prefixes ip",
             Family::Domain => "umbel query --prefixes domain, umbel build --prefixes domain",
@@ -240,7 +241,13 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
         }
         Error::OtherColumns { .. } => "--no-header ignores names",
         Error::NowhereField { near: None, .. } => "--key",
+        Error::UnknownField { near: None, found, .. } if !found.contains(',') => {
+            "--key, --no-header; --skip and --comment are for lines before the header"
+        }
         Error::UnknownField { near: None, .. } => "--key, --no-header",
+        Error::UnknownField { near: Some(near), field, .. } if near.trim() == field => {
+            "--trim ignores blanks around names"
+        }
         Error::UnknownField { .. }
             if verb
                 .is_some_and(|verb| matches!(verb.name, "common" | "except" | "diff" | "join")) =>

@@ -126,7 +126,7 @@ pub(crate) struct JoinVerbArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
     /// The same for columns of LEFT that are named like one of RIGHT
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(crate) left_prefix: Option<String>,
     #[command(flatten)]
     pub(crate) output: ResultArgs,
@@ -191,7 +191,8 @@ pub(crate) struct DiffArgs {
     #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total"])]
     pub(crate) old: bool,
     /// Also print the lines that both files have, but one more often, marked by how much more often NEW has them: +2 or -1
-    #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total", "symmetric", "cells"])]
+    #[arg(long, hide_short_help = true)]
+    #[arg(conflicts_with_all = ["added", "changed", "removed", "kept", "total", "symmetric", "cells"])]
     pub(crate) counts: bool,
     /// Print the mark as a first column named change, under the header: valid CSV; with --jsonl, {"change":"~","record":…}
     #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total", "symmetric"])]
@@ -233,7 +234,7 @@ pub(crate) struct DedupArgs {
     pub(crate) unique: bool,
     /// Print only lines that occur at least N times
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
-    #[arg(long, value_name = "N", group = "some")]
+    #[arg(long, value_name = "N", group = "some", hide_short_help = true)]
     pub(crate) at_least: Option<NonZeroU64>,
     /// With these, print every record of such a key, in place of one
     #[arg(long, requires = "some")]
@@ -246,7 +247,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_name = "WHICH", default_value = "first", value_parser = kept)]
     pub(crate) keep: String,
     /// Print the number of its line in front of each, as --count does; with several files, also the name of its file
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) line_number: bool,
     /// Print the count of each line in front of it, followed by a tab
     ///
