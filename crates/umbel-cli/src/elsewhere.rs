@@ -55,6 +55,11 @@ const HABITS: &[(&str, &[&str], &str)] = &[
         &["seen", "keys", "kind", "checkpoint", "secret-file", "as"],
         "umbel unseen prints the lines that no earlier run has seen, which a filter keeps",
     ),
+    (
+        "dedup",
+        &["n"],
+        "--line-number prints where each line is, and --top N the most frequent ones",
+    ),
     ("join", &["inner"], "without an option, only rows with a partner are printed"),
     ("join", &["right", "right-outer"], "name the files the other way round, with --left"),
     ("join", &["anti"], "umbel except --all prints the rows of the first file without a partner"),

@@ -207,6 +207,8 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
     use umbel::internals::format::OtherKeys;
     use umbel_net::prefixes::Family;
     use umbel_sets::Error;
+    let of_two =
+        verb.is_some_and(|verb| matches!(verb.name, "common" | "except" | "diff" | "join"));
     Some(match error {
         Error::Filter(error) => return of_filters(error),
         Error::Directory(name) if name != STANDARD => "--recursive reads all files in it",
@@ -232,6 +234,9 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
             "--prefix, --left-prefix"
         }
         Error::KeptWithoutKey => "--missing skip",
+        Error::NoField { found, .. } if of_two && !found.contains(' ') => {
+            "--key LEFT= if the other files are lists of keys; --missing skip"
+        }
         Error::NoField { .. } => "--missing skip",
         Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.name == "dedup") => {
             "--by-name fills in what a file lacks"
@@ -241,6 +246,9 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
         }
         Error::OtherColumns { .. } => "--no-header ignores names",
         Error::NowhereField { near: None, .. } => "--key",
+        Error::UnknownField { near: None, found, .. } if !found.contains(',') && of_two => {
+            "--key LEFT= if it is a list of keys, --no-header; --skip and --comment are for lines before the header"
+        }
         Error::UnknownField { near: None, found, .. } if !found.contains(',') => {
             "--key, --no-header; --skip and --comment are for lines before the header"
         }
@@ -248,10 +256,7 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
         Error::UnknownField { near: Some(near), field, .. } if near.trim() == field => {
             "--trim ignores blanks around names"
         }
-        Error::UnknownField { .. }
-            if verb
-                .is_some_and(|verb| matches!(verb.name, "common" | "except" | "diff" | "join")) =>
-        {
+        Error::UnknownField { .. } if of_two => {
             "--key LEFT=RIGHT where two files name it differently"
         }
         Error::FieldNumber(_) => "--key; for names, omit --no-header",

@@ -20,7 +20,7 @@ use crate::errors::Failure;
 use crate::files;
 use crate::imports::Stream;
 use crate::keys::{Element, KeyRef, OneKey, Takes, is_missing};
-use crate::shapes::fields;
+use crate::shapes::width;
 use crate::values::{FilePath, is_url};
 
 /// A byte order mark in UTF-8.
@@ -128,12 +128,19 @@ impl<'py> Feeds<'py> {
             let others = *number > 0 && !form.others.is_empty();
             let key = if others { &form.others } else { key }.clone();
             let is_column = lines.is_column()?;
+            if is_column && (form.skip > 0 || form.comment.is_some()) {
+                return Err(PyValueError::new_err(format!(
+                    "input {} is a column of values, which has no lines in front of them and no comments; leave skip and comment out",
+                    *number + 1
+                )));
+            }
             found += usize::from(is_column);
             if is_column && (*number == 0 || rows == Rows::OfAll || key.is_empty()) {
                 columns.push(*number + 1);
             }
             let delimiter = *delimiters.get(*number).unwrap_or(&delimiter);
-            *header = Some(Box::new(Header { key, delimiter, is_column }));
+            let quotes = matches!(form.records, Records::Csv { .. });
+            *header = Some(Box::new(Header { key, delimiter, quotes, is_column }));
         }
         if found > 0 && found == inputs {
             self.feeds.iter_mut().for_each(|feed| {
@@ -218,6 +225,8 @@ pub(crate) struct Header {
     /// The names of the key, or its numbers.
     key: Vec<String>,
     delimiter: u8,
+    /// Whether values may be in quotes.
+    quotes: bool,
     /// A column has no header; the first line of other inputs is one.
     is_column: bool,
 }
@@ -227,7 +236,7 @@ impl Header {
     fn put(&self, number: usize, bytes: &mut Vec<u8>, separator: u8) -> PyResult<()> {
         let end = bytes.iter().position(|byte| *byte == separator).unwrap_or(bytes.len());
         let line = &bytes[..end];
-        let width = fields(line, self.delimiter).len();
+        let width = width(line, self.delimiter, self.quotes);
         let by_number = self.key.iter().all(|name| name.parse::<usize>().is_ok());
         let names: Vec<_> = match (self.is_column, &self.key[..]) {
             (false, [name]) if by_number && width == 1 && line != name.as_bytes() => {

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use umbel_find::{Built, Found, Matching, Search, Sink, Wanted};
 use umbel_io::atomic::Existing;
 use umbel_sets::{Form, Options};
 
 use crate::feeds::Feeds;
-use crate::jobs::{delimiters, form, of_job, resources, wait};
+use crate::forms::{form, option};
+use crate::jobs::{of_job, resources, wait};
 use crate::values::{FilePath, Threads};
 
 /// A line: its file, its number, its text and the numbers of the texts found in it.
@@ -27,31 +29,18 @@ type Answer =
 
 /// Makes an index of `paths`, or brings it up to date if there are none.
 #[pyfunction]
-#[pyo3(name = "_index", signature = (target, paths, *, records=None, key=vec![], delimiter=vec![], header=true, null=false, ignore_case=false, trim=false, crlf=false, normalize=vec![], missing="error", bad="error", memory=None, threads=None))]
-#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+#[pyo3(name = "_index")]
 pub(crate) fn index(
     py: Python<'_>,
     target: FilePath,
     paths: Option<Vec<FilePath>>,
-    records: Option<&str>,
-    key: Vec<String>,
-    delimiter: Vec<String>,
-    header: bool,
-    null: bool,
-    ignore_case: bool,
-    trim: bool,
-    crlf: bool,
-    normalize: Vec<String>,
-    missing: &str,
-    bad: &str,
-    memory: Option<Bound<'_, PyAny>>,
-    threads: Option<Threads>,
+    options: &Bound<'_, PyDict>,
 ) -> PyResult<Made> {
     let (target, each) = (target.0, |path: FilePath| path.0);
     let paths = paths.map(|paths| paths.into_iter().map(each).collect::<Vec<_>>());
-    let (alike, delimiters) = ([ignore_case, trim, crlf], delimiters(&delimiter)?);
-    let form = form(records, key, &delimiters, header, null, alike, &normalize, missing, bad)?;
-    let options = Options { resources: resources(memory, threads, None)?, form };
+    let (form, _) = form(options)?;
+    let resources = resources(option(options, "memory")?, option(options, "threads")?, None)?;
+    let options = Options { resources, form };
     let told = Arc::clone(&options.resources.progress);
     if paths.is_some() && target.exists() && !umbel_find::is_index(&target) {
         return Err(PyValueError::new_err(format!(

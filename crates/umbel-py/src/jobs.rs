@@ -13,75 +13,30 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use pyo3::IntoPyObjectExt;
-use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{
-    PyIsADirectoryError, PyMemoryError, PyOSError, PyTypeError, PyUserWarning, PyValueError,
+    PyIsADirectoryError, PyMemoryError, PyOSError, PyUserWarning, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use umbel_io::atomic::{self, Existing};
 use umbel_io::{compression, no_thread};
-use umbel_sets::changes::{self, Files};
+use umbel_sets::changes::{self, Also, Files, Marks};
 use umbel_sets::inputs::{self, NamedInput, Room, Rows};
 use umbel_sets::{
-    Bad, Diff, Distinct, Empty, Error, Form, Holders, Input, Join, Keep, Labels, Missing,
-    Normalization, Options, Partners, Progress, Records, Resources, SetOperation, SetPlan, Steps,
-    TempFolders, Top, Unpaired,
+    Diff, Distinct, Empty, Error, Form, Holders, Input, Join, Keep, Labels, Options, Partners,
+    Progress, Records, Resources, SetOperation, SetPlan, Steps, TempFolders, Top, Unpaired,
 };
 
 use crate::calls;
 use crate::errors::number;
 use crate::feeds::Feeds;
+use crate::forms::{EMPTY, flag, form, fpp, list, option, word};
 use crate::lines::Lines;
-use crate::reports::reported;
 use crate::shapes::{self, Shape};
 use crate::values::{FilePath, Threads, choice, size};
 
 /// The interval between checks for signals.
 const TICK: Duration = Duration::from_millis(50);
-
-/// The fields of a report.
-#[derive(IntoPyObject)]
-struct Report {
-    lines: u64,
-    found: u64,
-    missing: u64,
-    /// Records with an empty value in their key, where that is not a value like any other.
-    empty: u64,
-    bad: u64,
-    bytes_read: u64,
-    bytes_spilled: u64,
-    bytes_written: u64,
-    exact: bool,
-    changes: Option<(u64, u64, u64, u64)>,
-    uneven: Option<u64>,
-    joined: Option<(u64, u64, u64, Option<u64>)>,
-    seconds: f64,
-}
-
-impl Report {
-    fn of(report: &umbel_sets::Report, seconds: f64) -> Self {
-        Self {
-            lines: report.lines,
-            found: report.found,
-            missing: report.missing,
-            empty: report.empty,
-            bad: report.bad,
-            bytes_read: report.bytes_read,
-            bytes_spilled: report.bytes_spilled,
-            bytes_written: report.bytes_written,
-            exact: report.error.is_none(),
-            changes: report
-                .changes
-                .map(|found| (found.removed, found.added, found.changed, found.kept)),
-            uneven: report.changes.map(|found| found.uneven),
-            joined: report.joined.map(|found| {
-                (found.pairs, found.left_matched, found.left_unmatched, found.right_unmatched)
-            }),
-            seconds,
-        }
-    }
-}
 
 /// A plan as Python has it.
 fn explained<'py>(py: Python<'py>, plan: SetPlan) -> PyResult<Bound<'py, PyAny>> {
@@ -99,8 +54,9 @@ fn explained<'py>(py: Python<'py>, plan: SetPlan) -> PyResult<Bound<'py, PyAny>>
         .call_method1("_of", (strategy, keys, bytes))
 }
 
-/// The operation on inputs, which writes its result, or is only planned where there is nothing to write to.
-type Job = dyn Fn(&[Input], &Options, Option<Out<'_>>) -> Result<Done, Error> + Send;
+/// The operation on inputs, which writes its result; where there is nothing to write to it is only planned, and a diff writes
+/// files of its own.
+type Job = dyn Fn(&[Input], &Options, Option<Out<'_>>) -> anyhow::Result<Done> + Send;
 
 type Out<'a> = &'a mut (dyn Write + Send);
 
@@ -114,100 +70,41 @@ enum Done {
 macro_rules! done {
     ($operation:expr, $out:expr) => {{
         let operation = $operation;
-        match $out {
-            Some(out) => operation.run(out).map(Done::Run),
-            None => operation.plan().map(Done::Planned),
-        }
+        Ok(match $out {
+            Some(out) => Done::Run(operation.run(out)?),
+            None => Done::Planned(operation.plan()?),
+        })
     }};
 }
 
-/// An option that a verb has of its own.
-fn option<'py, T: FromPyObjectOwned<'py>>(own: &Bound<'py, PyDict>, name: &str) -> PyResult<T> {
-    let (py, value) = (own.py(), own.as_any().get_item(name)?);
-    value.extract::<T>().map_err(|error| {
-        let error: PyErr = error.into();
-        match error.is_instance_of::<PyTypeError>(py) {
-            true => PyTypeError::new_err(format!("argument '{name}': {}", error.value(py))),
-            false => error,
-        }
-    })
-}
-
-fn fpp(own: &Bound<'_, PyDict>) -> PyResult<Option<f64>> {
-    match option(own, "fpp")? {
-        Some(fpp) if !(fpp > 0.0 && fpp < 1.0) => {
-            Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"))
-        }
-        fpp => Ok(fpp),
-    }
-}
-
-fn at_least_1(own: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<u64>> {
-    match option(own, name)? {
-        Some(0) => {
-            let text = format!("{name}: expected a whole number of at least 1, found 0");
-            Err(PyValueError::new_err(text))
-        }
-        number => Ok(number),
-    }
-}
-
-/// Runs a job of the command line, with all options that its verb has of its own; the functions around it have the documentation.
+/// Runs a job of the command line, with the options of its verb, those of all jobs, and its outputs; the functions around it have
+/// the documentation.
 #[pyfunction]
-#[pyo3(name = "_job", signature = (
-    verb, inputs, own, given, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=Vec::new(),
-    header=true, others=Vec::new(), null=false, recursive=false, ignore_case=false, trim=false, crlf=false, normalize=Vec::new(),
-    missing="error", empty=None, bad="error", progress=None, added=None, removed=None, kept=None, ignored=Vec::new(), bare=Vec::new(),
-    headers=Vec::new(), explain=false
-))]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(name = "_job")]
 pub(crate) fn job<'py>(
     py: Python<'py>,
     verb: &str,
     inputs: Vec<Bound<'py, PyAny>>,
     own: &Bound<'py, PyDict>,
     given: Vec<String>,
-    out: Option<FilePath>,
-    memory: Option<Bound<'py, PyAny>>,
-    threads: Option<Threads>,
-    tmp: Option<FilePath>,
-    records: Option<&str>,
-    key: Vec<String>,
-    delimiter: Vec<String>,
-    header: bool,
-    others: Vec<String>,
-    null: bool,
-    recursive: bool,
-    ignore_case: bool,
-    trim: bool,
-    crlf: bool,
-    normalize: Vec<String>,
-    missing: &str,
-    empty: Option<&str>,
-    bad: &str,
-    progress: Option<Bound<'py, PyAny>>,
-    added: Option<FilePath>,
-    removed: Option<FilePath>,
-    kept: Option<FilePath>,
-    ignored: Vec<String>,
-    bare: Vec<usize>,
-    headers: Vec<bool>,
-    explain: bool,
+    options: &Bound<'py, PyDict>,
+    outs: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let path = |path: Option<FilePath>| path.map(|path| path.0);
-    let (out, tmp) = (path(out), path(tmp));
-    let (added, removed, kept) = (path(added), path(removed), path(kept));
-    let delimiters = delimiters(&delimiter)?;
-    if !ignored.is_empty() && !matches!(records, Some("csv" | "tsv")) {
-        return Err(PyValueError::new_err("ignore_columns goes with records=\"csv\" or \"tsv\""));
-    }
-    let alike = [ignore_case, trim, crlf];
-    let form = form(records, key, &delimiters, header, null, alike, &normalize, missing, bad)?;
-    let mut options = Options {
-        resources: resources(memory, threads, tmp)?,
-        form: Form { others, ignored, empty: self::empty(verb, empty)?, ..form },
+    let path = |of: &Bound<'py, PyDict>, name| -> PyResult<Option<PathBuf>> {
+        Ok(option::<Option<FilePath>>(of, name)?.map(|path| path.0))
     };
-    let separator = options.form.records.end();
+    let (form, delimiters) = form(options)?;
+    let empty = word(options, "empty", EMPTY)?;
+    let (recursive, explain) = (flag(options, "recursive")?, flag(options, "explain")?);
+    let bare: Vec<usize> = list(options, "bare")?;
+    let headers: Vec<bool> = list(options, "headers")?;
+    let progress: Option<Bound<'py, PyAny>> = option(options, "progress")?;
+    let resources =
+        resources(option(options, "memory")?, option(options, "threads")?, path(options, "tmp")?)?;
+    let join_keeps = if verb == "join" { Empty::Keep } else { Empty::Value };
+    let form = Form { empty: empty.unwrap_or(join_keeps), ..form };
+    let mut options = Options { resources, form };
+    let (separator, header) = (options.form.records.end(), options.form.records.has_header());
     for option in &given {
         let excluded = umbel_sets::excludes(verb, option);
         if let Some(other) = given.iter().find(|other| excluded.contains(&other.as_str())) {
@@ -215,19 +112,15 @@ pub(crate) fn job<'py>(
             return Err(PyValueError::new_err(text));
         }
     }
-    // Which inputs have rows in the result.
-    let mut rows = Rows::OfAll;
+    // Which inputs have rows in the result, and whether it goes to files of a diff.
+    let (mut rows, mut has_files) = (Rows::OfAll, false);
     let job: Box<Job> = match verb {
         "common" => {
             let (all, sort, fpp) = (option(own, "all")?, option(own, "sort")?, fpp(own)?);
             let at_least: Option<usize> = option(own, "at_least")?;
             let only: Vec<usize> = option(own, "only")?;
-            let labels = match option::<Option<String>>(own, "which")?.as_deref() {
-                None => None,
-                Some("numbers") => Some(Labels::Numbers),
-                Some("names") => Some(Labels::Names),
-                Some(other) => return Err(choice("which", "numbers or names", other)),
-            };
+            let labels = [("numbers", Labels::Numbers), ("names", Labels::Names)];
+            let labels = word(own, "which", &labels)?;
             let holders = labels.is_some() || !only.is_empty();
             rows = if holders || at_least.is_some() { Rows::OfAll } else { Rows::OfOne };
             Box::new(move |inputs, options, out| {
@@ -248,49 +141,52 @@ pub(crate) fn job<'py>(
             })
         }
         "diff" => {
-            let (cells, column): (bool, bool) =
-                (option(own, "cells")?, option(own, "mark_column")?);
             let tolerance: Vec<(String, f64)> = option(own, "tolerance")?;
-            if (cells || !tolerance.is_empty()) && options.form.records.key().is_empty() {
-                return Err(PyValueError::new_err(
-                    "cells are those of a row with the same key; name it with key",
-                ));
-            }
-            let marks = if column { changes::Marks::Column } else { changes::Marks::InFront };
+            let (cells, old): (bool, bool) = (option(own, "cells")?, option(own, "old")?);
+            let symmetric: bool = option(own, "symmetric")?;
+            let also = Also { old: old || symmetric, uneven: option(own, "counts")? };
+            let by_cells = cells || !tolerance.is_empty();
+            let marks = match (symmetric, option(own, "mark_column")?) {
+                (true, _) => Marks::None,
+                (_, true) => Marks::Column,
+                _ => Marks::InFront,
+            };
+            let paths = ["added", "changed", "removed", "kept"].map(|name| path(outs, name));
+            let paths = paths.into_iter().collect::<PyResult<Vec<_>>>()?;
+            files(&paths).check().map_err(of_job)?;
+            has_files = !files(&paths).is_empty();
             Box::new(move |inputs, options, out| {
-                let out = out.expect("a diff has no plan");
-                let job = Diff::new(inputs, options)?.paired(cells || !tolerance.is_empty());
-                let report = match cells {
-                    true => changes::write_cells(&job, &tolerance, out),
-                    false => changes::write(&job, marks, changes::Also::default(), &tolerance, out),
+                let job = Diff::new(inputs, options)?.paired(old || by_cells);
+                let report = match out {
+                    None => files(&paths).write(&job, &tolerance)?,
+                    Some(out) if cells => changes::write_cells(&job, &tolerance, out)?,
+                    Some(out) => changes::write(&job, marks, also, &tolerance, out)?,
                 };
-                report.map(Done::Run)
+                Ok(Done::Run(report))
             })
         }
         "join" => {
-            let unpaired = match &option::<String>(own, "how")?[..] {
-                "inner" => Unpaired::None,
-                "left" => Unpaired::Left,
-                "full" => Unpaired::Both,
-                other => return Err(choice("how", "inner, left or full", other)),
-            };
+            let unpaired =
+                [("inner", Unpaired::None), ("left", Unpaired::Left), ("full", Unpaired::Both)];
+            let unpaired = word(own, "how", &unpaired)?.unwrap_or_default();
             let partners = match (option(own, "first")?, option(own, "unique")?) {
                 (true, _) => Partners::First,
                 (_, true) => Partners::Unique,
                 _ => Partners::All,
             };
-            let prefix: Option<String> = option(own, "prefix")?;
+            let prefixes: [Option<String>; 2] =
+                [option(own, "left_prefix")?, option(own, "prefix")?];
             rows = Rows::OfOne;
             Box::new(move |inputs, options, out| {
                 let job = Join::new(inputs, options)?
                     .with_unpaired(unpaired)
                     .with_partners(partners)
-                    .with_prefixes([None, prefix.as_deref()]);
+                    .with_prefixes(prefixes.each_ref().map(Option::as_deref));
                 let plan = job.plan()?;
-                match out {
-                    Some(out) => job.run(&plan, out).map(Done::Run),
-                    None => Ok(Done::Planned(plan)),
-                }
+                Ok(match out {
+                    Some(out) => Done::Run(job.run(&plan, out)?),
+                    None => Done::Planned(plan),
+                })
             })
         }
         _ => {
@@ -303,11 +199,11 @@ pub(crate) fn job<'py>(
             }
             let distinct = Distinct {
                 at_most: if unique { 1 } else { u64::MAX },
-                at_least: at_least_1(own, "at_least")?.unwrap_or(least),
+                at_least: option::<Option<_>>(own, "at_least")?.unwrap_or(least),
                 keep: Keep::First,
                 counted: option(own, "count")?,
                 numbered: option(own, "line_number")?,
-                ranked: match at_least_1(own, "top")? {
+                ranked: match option(own, "top")? {
                     Some(most) => Some(Top(most)),
                     None => option::<bool>(own, "by_count")?.then_some(Top::ALL),
                 },
@@ -356,13 +252,16 @@ pub(crate) fn job<'py>(
     {
         *header = has;
     }
+    let to = match path(outs, "out")? {
+        _ if has_files || explain => To::None,
+        Some(out) => To::File(out),
+        None => To::Temporary,
+    };
     let told = Arc::clone(&options.resources.progress);
     let in_quotes = matches!(options.form.records, Records::Csv { .. });
     let start = Instant::now();
     let outcome = wait(py, told, progress, feeds, move || {
-        let (added, removed, kept) = (added.as_deref(), removed.as_deref(), kept.as_deref());
-        let files = Files { added, removed, kept, ..Files::default() };
-        work(sources, &delimiters, rows, files, &*job, &options, out, explain)
+        work(sources, &delimiters, rows, &*job, &options, to)
     })?;
     let seconds = start.elapsed().as_secs_f64();
     let (done, file) = outcome.map_err(of_job)?;
@@ -370,7 +269,16 @@ pub(crate) fn job<'py>(
         Done::Run(report) => report,
         Done::Planned(plan) => return explained(py, plan),
     };
-    let told = reported(py, "Report", Report::of(&report, seconds))?;
+    let counts = (report.lines, report.found, report.missing, report.bad, report.empty);
+    let bytes = (report.bytes_read, report.bytes_spilled, report.bytes_written);
+    let changes = report
+        .changes
+        .map(|found| (found.removed, found.added, found.changed, found.kept, found.uneven));
+    let joined = report.joined.map(|found| {
+        (found.pairs, found.left_matched, found.left_unmatched, found.right_unmatched)
+    });
+    let fields = (counts, bytes, report.error.is_none(), changes, joined, seconds);
+    let told = py.import("umbel._reports")?.getattr("Report")?.call_method1("_of", fields)?;
     match file {
         None => Ok(told),
         Some(file) => {
@@ -453,35 +361,35 @@ pub(crate) fn wait<T: Send + 'static>(
 
 type Outcome = anyhow::Result<(Done, Option<File>)>;
 
-#[expect(clippy::too_many_arguments, reason = "they are moved to a thread")]
+/// Where a result goes.
+enum To {
+    File(PathBuf),
+    Temporary,
+    /// Nowhere, or to files of its own.
+    None,
+}
+
 fn work(
     named: Vec<(NamedInput, Shape)>,
     delimiters: &[u8],
     rows: Rows,
-    files: Files<'_>,
     job: &Job,
     options: &Options,
-    out: Option<PathBuf>,
-    explain: bool,
+    to: To,
 ) -> Outcome {
-    if let Some(out) = &out {
+    if let To::File(out) = &to {
         atomic::check_target(out, Existing::Replace)?;
         compression::check_result_name(out)?;
     }
-    files.check()?;
     let inputs = opened(named, delimiters, options)?;
     let inputs = umbel_sets::align(inputs, None, rows == Rows::OfAll, options)?;
     let inputs = inputs::name_others(inputs, &options.form);
-    if !files.is_empty() {
-        return Ok((Done::Run(files.write(&Diff::new(&inputs, options)?, &[])?), None));
-    }
-    match out {
-        _ if explain => Ok((job(&inputs, options, None)?, None)),
-        Some(out) => {
-            let report = atomic::replace(&out, |file| Ok(job(&inputs, options, Some(file))?))?;
-            Ok((report, None))
+    match to {
+        To::None => Ok((job(&inputs, options, None)?, None)),
+        To::File(out) => {
+            Ok((atomic::replace(&out, |file| job(&inputs, options, Some(file)))?, None))
         }
-        None => {
+        To::Temporary => {
             let folder = options.resources.tmp.folders().next().expect("there is one");
             let mut file =
                 tempfile::tempfile_in(folder).with_context(|| folder.display().to_string())?;
@@ -489,6 +397,12 @@ fn work(
             Ok((report, Some(file)))
         }
     }
+}
+
+/// The files of a diff: of rows added, changed, removed and kept.
+fn files(paths: &[Option<PathBuf>]) -> Files<'_> {
+    let [added, changed, removed, kept] = [0, 1, 2, 3].map(|place| paths[place].as_deref());
+    Files { added, changed, removed, kept }
 }
 
 /// All inputs as records like those of the first.
@@ -511,83 +425,12 @@ fn opened(
     let mut inputs = inputs::rereadable(inputs::open(alike, None, own)?, options)?;
     for (place, input, shape) in others {
         let read = shape.options(options);
-        for input in inputs::rereadable(inputs::open(vec![input], None, &[])?, &read)? {
+        let one = inputs::rereadable(inputs::open(vec![input], None, &[])?, &read)?;
+        for input in umbel_sets::align(one, None, false, &read)? {
             inputs.insert(place, shape.rewritten(input, options)?);
         }
     }
     Ok(inputs)
-}
-
-/// Delimiters of columns: one for all inputs, or one for each.
-pub(crate) fn delimiters(given: &[String]) -> PyResult<Vec<u8>> {
-    let delimiter = |text: &String| match text.as_bytes() {
-        [byte] => Ok(*byte),
-        _ => Err(PyValueError::new_err("delimiter: expected one byte")),
-    };
-    given.iter().map(delimiter).collect()
-}
-
-/// What the rows of a job are, with differences that are ignored: in case, in blanks at both ends, and a carriage return.
-#[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
-pub(crate) fn form(
-    records: Option<&str>,
-    key: Vec<String>,
-    delimiters: &[u8],
-    header: bool,
-    null: bool,
-    [ignore_case, trim, crlf]: [bool; 3],
-    normalize: &[String],
-    missing: &str,
-    bad: &str,
-) -> PyResult<Form> {
-    if !delimiters.is_empty() && records != Some("csv") {
-        return Err(PyValueError::new_err("delimiter goes with records=\"csv\""));
-    }
-    if !header && !matches!(records, Some("csv" | "tsv")) {
-        return Err(PyValueError::new_err("header=False goes with records=\"csv\" or \"tsv\""));
-    }
-    if null && !matches!(records, None | Some("fields")) {
-        return Err(PyValueError::new_err("null=True goes with lines, or records=\"fields\""));
-    }
-    let end = if null { 0 } else { b'\n' };
-    let records = match records {
-        None if key.is_empty() => Records::Lines(end),
-        None => {
-            return Err(PyValueError::new_err(
-                "key names a field of a record: say what a record is with records=\"csv\", \"tsv\", \"jsonl\" or \"fields\"",
-            ));
-        }
-        Some("csv") => {
-            let delimiter = *delimiters.first().unwrap_or(&b',');
-            Records::Csv { delimiter, header, key, raw: false }
-        }
-        Some("tsv") => Records::Tsv { delimiter: b'\t', header, key },
-        Some("jsonl") => Records::JsonLines { key, raw: false },
-        Some("fields") => Records::Fields { end, key },
-        Some(other) => return Err(choice("records", "csv, tsv, jsonl or fields", other)),
-    };
-    let mut normalization = Normalization { crlf, trim, ignore_case, ..Normalization::default() };
-    for form in normalize {
-        *match &form[..] {
-            "url" => &mut normalization.url,
-            "email" => &mut normalization.email,
-            "number" => &mut normalization.number,
-            "nfc" => &mut normalization.nfc,
-            other => return Err(choice("normalize", "url, email, number or nfc", other)),
-        } = true;
-    }
-    let missing = match missing {
-        "error" => Missing::Refuse,
-        "skip" => Missing::Skip,
-        "keep" => Missing::Keep,
-        other => return Err(choice("missing", "error, skip or keep", other)),
-    };
-    let bad = match bad {
-        "error" => Bad::Refuse,
-        "skip" => Bad::Skip,
-        other => return Err(choice("bad", "error or skip", other)),
-    };
-    Ok(Form { normalization, missing, bad, ..records.into() })
 }
 
 /// The exception of a job that failed.
@@ -607,16 +450,5 @@ pub(crate) fn of_job(error: anyhow::Error) -> PyErr {
         // It has its source in its own words.
         Some(error @ Error::Key { .. }) => PyValueError::new_err(error.to_string()),
         _ => PyValueError::new_err(text),
-    }
-}
-
-/// What an empty value in a key is.
-fn empty(verb: &str, empty: Option<&str>) -> PyResult<Empty> {
-    match empty {
-        None if verb == "join" => Ok(Empty::Keep),
-        None | Some("value") => Ok(Empty::Value),
-        Some("skip") => Ok(Empty::Skip),
-        Some("keep") => Ok(Empty::Keep),
-        Some(other) => Err(choice("empty", "value, skip or keep", other)),
     }
 }

@@ -42,6 +42,7 @@ mod files;
 mod filter;
 mod find;
 mod fork;
+mod forms;
 mod imports;
 mod inner;
 mod jobs;
@@ -86,7 +87,7 @@ mod _umbel {
     #[pymodule_export]
     use super::methods::unpickled;
     #[pymodule_export]
-    use super::parquet::{may_hold, parquet};
+    use super::parquet::{filters, may_hold, parquet};
     #[pymodule_export]
     use super::parts::Parts;
     #[pymodule_export]

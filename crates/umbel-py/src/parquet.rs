@@ -3,15 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use umbel_foreign::ForeignFilter as _;
 use umbel_io::atomic::Existing;
 use umbel_parquet::which::Which;
-use umbel_parquet::{Edit, Edited, Plan, Removal};
+use umbel_parquet::{Edit, Edited, ParquetFile, Plan, Removal};
+use umbel_sets::room_left;
 
 use crate::feeds::Feeds;
+use crate::forms::{flag, fpp, list, option};
 use crate::jobs::{of_job, resources, wait};
-use crate::values::{FilePath, Threads};
+use crate::values::FilePath;
 
 /// A filter: its row group, bytes, keys and rate.
 type Filter = (usize, u64, f64, f64);
@@ -22,23 +25,16 @@ type Answer = (Vec<Column>, Vec<(String, usize)>, u64, u64, u64);
 
 /// Adds filters of the columns `add`, after those of `remove` were removed: those of all columns if it is none.
 #[pyfunction]
-#[pyo3(name = "_parquet", signature = (path, *, add, remove, fpp=0.01, always=false, out=None, memory=None, threads=None))]
-#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+#[pyo3(name = "_parquet")]
 pub(crate) fn parquet(
     py: Python<'_>,
     path: FilePath,
-    add: Vec<String>,
-    remove: Option<Vec<String>>,
-    fpp: f64,
-    always: bool,
     out: Option<FilePath>,
-    memory: Option<Bound<'_, PyAny>>,
-    threads: Option<Threads>,
+    given: &Bound<'_, PyDict>,
 ) -> PyResult<Answer> {
-    if !(fpp > 0.0 && fpp < 1.0) {
-        return Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"));
-    }
-    let resources = resources(memory, threads, None)?;
+    let (fpp, always) = (fpp(given)?.unwrap_or(0.01), flag(given, "always")?);
+    let (add, remove): (_, Option<_>) = (list(given, "add")?, option(given, "remove")?);
+    let resources = resources(option(given, "memory")?, option(given, "threads")?, None)?;
     let edit = Edit { add, remove: remove.map_or(Removal::All, Removal::Of), fpp, always };
     let told = Arc::clone(&resources.progress);
     let edited = wait(py, told, None, Feeds::default(), move || {
@@ -47,6 +43,35 @@ pub(crate) fn parquet(
         plan.write_to(out.as_ref().map_or(&*path, |out| &out.0), Existing::Replace, &resources)
     })?;
     Ok(answer(edited.map_err(of_job)?))
+}
+
+/// The filters of a column, each with the number of its row group, the type of its values, and its bytes.
+#[pyfunction]
+#[pyo3(name = "_filters")]
+pub(crate) fn filters(
+    py: Python<'_>,
+    path: FilePath,
+    column: &str,
+    memory: Option<Bound<'_, PyAny>>,
+) -> PyResult<Vec<(usize, String, Vec<u8>)>> {
+    let (resources, mut taken) = (resources(memory, None, None)?, 0);
+    // A filter is read, and copied for Python.
+    let mut admit = |bytes: u64| {
+        taken += 2 * bytes;
+        Ok(room_left(taken, &resources).map(drop)?)
+    };
+    let read = || {
+        let (file, meta) = umbel_parquet::plan::open(&path.0)?;
+        let file = ParquetFile::open(path.name(), file, meta.len(), &mut admit)?;
+        let mut filters = Vec::new();
+        for chunk in file.chunks(Some(file.column(Some(column))?)) {
+            if let Some(filter) = chunk.filter(&mut admit)? {
+                filters.push((chunk.row_group, chunk.physical_type(), filter.encode()?));
+            }
+        }
+        Ok(filters)
+    };
+    py.detach(read).map_err(of_job)
 }
 
 /// What may hold a key: the number of each file, and its row groups.

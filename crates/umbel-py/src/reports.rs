@@ -10,8 +10,9 @@ use umbel_report::advice::{Costs, Goal, Verdict, advise};
 
 use crate::errors::Failure;
 use crate::filter::Filter;
+use crate::forms::option;
 use crate::inner::{Inner, of_inner};
-use crate::values::{count, size};
+use crate::values::{Number, count, size};
 
 /// Makes a report: an object of a class in `umbel._reports`.
 pub(crate) fn reported<'py>(
@@ -155,41 +156,28 @@ pub(crate) struct Choice {
 /// Two of `keys`, `fpp` and a size (`memory`, `ship`) suffice. `lookup` is what a lookup costs that the filter spares, in
 /// seconds, and `absent` the share of lookups whose key is absent.
 #[pyfunction]
-#[pyo3(name = "_plan", signature = (
-    keys=None, fpp=None, *, memory=None, ship=None, deletes=false, grows=false, known=false, ages=false, excluded=0,
-    lookup=None, false_answer=None, absent=0.5
-))]
-#[allow(clippy::too_many_arguments)]
-pub(crate) fn plan(
-    keys: Option<Bound<'_, PyAny>>,
-    fpp: Option<f64>,
-    memory: Option<Bound<'_, PyAny>>,
-    ship: Option<Bound<'_, PyAny>>,
-    deletes: bool,
-    grows: bool,
-    known: bool,
-    ages: bool,
-    excluded: u64,
-    lookup: Option<f64>,
-    false_answer: Option<f64>,
-    absent: f64,
-) -> PyResult<(String, Vec<Choice>)> {
+#[pyo3(name = "_plan")]
+pub(crate) fn plan(given: &Bound<'_, PyDict>) -> PyResult<(String, Vec<Choice>)> {
+    let number = |name: &str, of: fn(&Bound<'_, PyAny>, &str) -> PyResult<u64>| {
+        option::<Number<'_>>(given, name)?.map(|value| of(&value, name)).transpose()
+    };
     let nanoseconds = |seconds: f64| seconds * 1e9;
     let mut goal = Goal::default();
-    goal.keys = keys.map(|keys| count(&keys, "keys")).transpose()?;
-    goal.fpp = fpp;
-    goal.memory = memory.map(|memory| size(&memory, "memory")).transpose()?;
-    goal.ship = ship.map(|ship| size(&ship, "ship")).transpose()?;
-    goal.deletes = deletes;
-    goal.grows = grows;
-    goal.known = known;
-    goal.ages = ages;
-    goal.except = excluded;
-    goal.costs = lookup.map(|lookup| {
-        let mut costs = Costs::new(nanoseconds(lookup), absent);
-        costs.false_answer = nanoseconds(false_answer.unwrap_or(lookup));
-        costs
-    });
+    goal.keys = number("keys", count)?;
+    goal.fpp = option(given, "fpp")?;
+    goal.memory = number("memory", size)?;
+    goal.ship = number("ship", size)?;
+    goal.deletes = option(given, "deletes")?;
+    goal.grows = option(given, "grows")?;
+    goal.known = option(given, "known")?;
+    goal.ages = option(given, "ages")?;
+    goal.except = option(given, "excluded")?;
+    if let Some(lookup) = option::<Option<f64>>(given, "lookup")? {
+        let mut costs = Costs::new(nanoseconds(lookup), option(given, "absent")?);
+        let wrong: Option<f64> = option(given, "false_answer")?;
+        costs.false_answer = nanoseconds(wrong.unwrap_or(lookup));
+        goal.costs = Some(costs);
+    }
     let advice = advise(&goal).map_err(Failure::from)?;
     let verdict = match advice.verdict {
         Verdict::Take(variant) => variant.kind().to_string(),
@@ -212,18 +200,6 @@ pub(crate) fn plan(
     Ok((verdict, choices.collect()))
 }
 
-/// The fields of a comparison.
-#[derive(IntoPyObject)]
-struct Comparison {
-    left: Interval,
-    right: Interval,
-    union: Option<Interval>,
-    intersection: Option<Interval>,
-    jaccard: Option<Interval>,
-    left_in_right: Option<Interval>,
-    right_in_left: Option<Interval>,
-}
-
 type Interval = (f64, f64, f64);
 
 fn interval(estimate: Estimate) -> Interval {
@@ -239,16 +215,16 @@ pub(crate) fn compare<'py>(
     let found = left.get().inner.look_at_both(&right.get().inner, left.py(), compared)?;
     let of =
         |which: fn(&umbel::Overlap) -> Estimate| found.overlap.as_ref().map(which).map(interval);
-    let fields = Comparison {
-        left: interval(found.left),
-        right: interval(found.right),
-        union: of(|overlap| overlap.union),
-        intersection: of(|overlap| overlap.intersection),
-        jaccard: of(|overlap| overlap.jaccard),
-        left_in_right: of(|overlap| overlap.left_in_right),
-        right_in_left: of(|overlap| overlap.right_in_left),
-    };
-    reported(left.py(), "Comparison", fields)
+    let fields = (
+        interval(found.left),
+        interval(found.right),
+        of(|overlap| overlap.union),
+        of(|overlap| overlap.intersection),
+        of(|overlap| overlap.jaccard),
+        of(|overlap| overlap.left_in_right),
+        of(|overlap| overlap.right_in_left),
+    );
+    left.py().import("umbel._reports")?.getattr("Comparison")?.call1(fields)
 }
 
 /// What two filters reveal about the sets in them.

@@ -41,7 +41,12 @@ impl Shape {
     pub(crate) fn options(self, options: &Options) -> Options {
         match self {
             Self::Records => options.clone(),
-            Self::Keys | Self::KeysOfFile => options_of_keys(self.end(), options),
+            Self::Keys => options_of_keys(0, options),
+            Self::KeysOfFile => {
+                let read = options_of_keys(b'\n', options);
+                let Form { skip, comment, .. } = options.form;
+                Options { form: Form { skip, comment, ..read.form }, ..read }
+            }
             Self::Headless | Self::Headed => {
                 let mut records = options.form.records.clone();
                 if let Records::Csv { header, key, .. } | Records::Tsv { header, key, .. } =
@@ -49,7 +54,8 @@ impl Shape {
                 {
                     (*header, *key) = (self == Self::Headed, Vec::new());
                 }
-                let form = Form { bad: options.form.bad, ..records.into() };
+                let Form { skip, comment, ragged, bad, .. } = options.form;
+                let form = Form { skip, comment, ragged, bad, ..records.into() };
                 Options { form, ..options.clone() }
             }
         }
@@ -69,8 +75,9 @@ impl Shape {
                 // By numbers: a key that is a number finds its column.
                 if std::mem::take(&mut names) {
                     let column = form.records.column().unwrap_or(b'\t');
-                    let names: Vec<_> =
-                        (1..=fields(row, column).len()).map(|n| n.to_string()).collect();
+                    let quotes = matches!(form.records, Records::Csv { .. });
+                    let width = width(row, column, quotes);
+                    let names: Vec<_> = (1..=width).map(|n| n.to_string()).collect();
                     rows.row(names.join(&char::from(column).to_string()).as_bytes())?;
                 }
                 rows.row(row)
@@ -102,19 +109,12 @@ pub(crate) fn name_key(inputs: &[(NamedInput, Shape)], form: &mut Form) -> PyRes
     Ok(())
 }
 
-/// The fields of a row of CSV, or of TSV without quotes in it, without their quotes.
-pub(crate) fn fields(row: &[u8], delimiter: u8) -> Vec<String> {
+/// The number of fields in a row of columns; a delimiter between `quotes` ends none.
+pub(crate) fn width(row: &[u8], delimiter: u8, quotes: bool) -> usize {
     let mut quoted = false;
-    let fields = row.split(|byte| {
-        quoted ^= *byte == b'"';
-        *byte == delimiter && !quoted
+    let ends = row.iter().filter(|byte| {
+        quoted ^= quotes && **byte == b'"';
+        **byte == delimiter && !quoted
     });
-    let unquoted = |field: &[u8]| {
-        let text = String::from_utf8_lossy(field);
-        match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
-            Some(inner) => inner.replace("\"\"", "\""),
-            None => text.into_owned(),
-        }
-    };
-    fields.map(unquoted).collect()
+    ends.count() + 1
 }

@@ -280,10 +280,11 @@ def test_filters_are_no_lines(tmp_path):
 
 def test_normal_forms_of_values():
     numbers = ["1", "1.0", "9007199254740993", "9007199254740992", "1e0", "01"]
-    assert list(umbel.dedup(numbers, normalize="number")) == [numbers[i] for i in (0, 2, 3, 5)]
+    assert list(umbel.dedup(numbers, normalize="number")) == [numbers[i] for i in (0, 2, 3)]
+    assert list(umbel.dedup(["1,000", "1000", "1,00"], normalize="thousands")) == ["1,000", "1,00"]
     mails = ["a@B.example", "a@b.example", "A@b.example", "e\u0301", "é"]
     assert list(umbel.dedup(mails, normalize=["email", "nfc"])) == [mails[i] for i in (0, 2, 3)]
-    with pytest.raises(ValueError, match="normalize: expected url, email, number or nfc, found gmail"):
+    with pytest.raises(ValueError, match="normalize: expected url, email, number, thousands or nfc, found gmail"):
         umbel.dedup(mails, normalize="gmail")
 
 
@@ -480,3 +481,55 @@ def test_a_temporary_folder_that_is_set_to_nothing_is_none(tmp_path, monkeypatch
     lines = write(tmp_path / "a", ["1", "2", "1"])
     monkeypatch.setenv("TMPDIR", "")
     assert list(umbel.dedup(lines)) == ["1", "2"]
+
+
+PRELUDE = ["made 2026-01-31", "by hand", "id,note", "# a comment", "7,a", '8,5" disk', "9", "7,c"]
+CLEAN = ["id,note", "7,a", '8,5" disk', "9,", "7,c"]
+WORDS = {"records": "csv", "skip": 2, "comment": "#", "quotes": "none", "ragged": "pad"}
+
+
+@pytest.mark.parametrize("of", ["list", "iterator", "file", "compressed", "URL"])
+def test_rows_as_programs_write_them(of, tmp_path):
+    """With lines before the header, comments, quotes that mean nothing, and rows with missing fields."""
+    import gzip
+
+    path = write(tmp_path / "rows.csv", PRELUDE)
+    (tmp_path / "rows.gz").write_bytes(gzip.compress(path.read_bytes()))
+    given = {"list": lambda: PRELUDE, "iterator": lambda: iter(PRELUDE), "file": lambda: path, "compressed": lambda: tmp_path / "rows.gz", "URL": path.as_uri}[of]
+    assert list(umbel.dedup(given(), **WORDS)) == CLEAN
+    assert list(umbel.dedup(given(), key="id", **WORDS)) == CLEAN[:4]
+    assert list(umbel.common(given(), [9, 7], key="id", **WORDS)) == ["id,note", "7,a", "9,"]
+    assert list(umbel.except_(given(), ["7", "9"], key="id", **WORDS)) == ["id,note", '8,5" disk']
+    assert list(umbel.common(path, given(), key="id", **WORDS)) == CLEAN[:4]
+    assert list(umbel.join(given(), given(), on="id", prefix="b_", how="left", first=True, **WORDS))[:2] == ["id,note,b_note", "7,a,a"]
+    assert umbel.dedup(given(), **WORDS).to_pandas()["note"].tolist()[:2] == ["a", '5" disk'] == umbel.dedup(given(), **WORDS).to_arrow()["note"].to_pylist()[:2]
+    keys = write(tmp_path / "keys", ["from", "a list", "# of keys", "9"])
+    assert list(umbel.common(given(), keys, **{**WORDS, "records": ["csv", None]}, key="id")) == ["id,note", "9,"]
+    bare = write(tmp_path / "bare.csv", ["-", "-", "7,x", "9"])
+    assert list(umbel.common(given(), bare, header=[True, False], key={"id": "1"}, **WORDS)) == ["id,note", "7,a", "9,"]
+
+
+def test_whole_rows_as_they_are_written():
+    rows = ["a,b", '"x",1', "x,1"]
+    assert list(umbel.dedup(rows, records="csv")) == rows[:2] and list(umbel.dedup(rows, records="csv", raw=True)) == rows
+    numbers = ['{"n":1}', '{"n":1.0}']
+    assert list(umbel.dedup(numbers, records="jsonl")) == numbers[:1] and list(umbel.dedup(numbers, records="jsonl", raw=True)) == numbers
+
+
+def test_columns_by_name():
+    given = (["id,a", "7,x"], ["b,id", "y,8", ",7"])
+    assert list(umbel.dedup(*given, records="csv", by_name=True)) == ["id,a,b", "7,x,", "8,,y", "7,,"]
+    frames = (pd.DataFrame({"id": [7], "a": ["x"]}), pl.DataFrame({"id": [8], "b": [1.5]}))
+    assert umbel.dedup(*frames, by_name=True).to_arrow().to_pylist() == [{"id": 7, "a": "x", "b": None}, {"id": 8, "a": None, "b": 1.5}]
+
+
+def test_a_diff_as_it_was_before(tmp_path):
+    before, after = ["id,price", "1,5", "2,x", "3,9"], ["id,price", "1,6", "3,9.001", "4,y"]
+    diff = lambda **options: list(umbel.diff(before, after, records="csv", key="id", **options))  # noqa: E731
+    assert diff(old=True, tolerance={"price": 0.01}) == ["- 2,x", "< 1,5", "~ 1,6", "+ 4,y"]
+    assert diff(symmetric=True) == ["id,price", "1,5", "2,x", "3,9", "1,6", "3,9.001", "4,y"]
+    assert diff(old=True, mark_column=True)[:3] == ["change,id,price", "-,2,x", "<,1,5"]
+    added, changed, removed = (tmp_path / name for name in ["added", "changed", "removed"])
+    report = umbel.diff(before, after, added=added, changed=changed, removed=removed, tolerance={"price": 0.01}, records="csv", key="id")
+    assert report.changes == (1, 1, 1, 1) and changed.read_text() == "id,price\n1,6\n" and added.read_text() == "id,price\n4,y\n"
+    assert removed.read_text() == "id,price\n2,x\n1,5\n"

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import umbel
-from umbel.parquet import add_filters, may_hold, remove_filters
+from umbel.parquet import add_filters, filters, may_hold, remove_filters
 
 PROGRAM = os.environ.get("UMBEL", "umbel")
 ROWS = 3000
@@ -244,6 +244,27 @@ def test_keys_are_looked_up_in_many_files(tmp_path):
     assert len(told) == 1
     with pytest.raises(FileNotFoundError, match="none"):
         may_hold([*files, tmp_path / "none"], "i64", [1])
+
+
+def test_filters_of_a_column_are_opened(tmp_path):
+    path, rows = tmp_path / "t.parquet", table(nulls=False)
+    pq.write_table(rows, path, row_group_size=1000)
+    columns = ["i64", "i32", "f32", "f64", "text", "bytes", "fixed"]
+    add_filters(path, columns, fpp=1e-6, always=True)
+    for column in columns:
+        found, values = filters(path, column), rows[column].to_pylist()
+        assert list(found) == [0, 1, 2] and all(isinstance(of, umbel.Foreign) for of in found.values())
+        for group, of in found.items():
+            own = values[1000 * group : 1000 * (group + 1)]
+            assert all(of.contains_many(own)) and sum(of.contains_many(values)) <= len([value for value in values if value in set(own)]) + 3
+    with pytest.raises(ValueError, match="t.parquet: column day has no Bloom filter in any row group; columns with Bloom filters: i64, i32"):
+        filters(path, "day")
+    with pytest.raises(ValueError, match="t.parquet: there is no column days"):
+        filters(path, "days")
+    with pytest.raises(ValueError, match="memory"):
+        filters(path, "i64", memory="16KiB")
+    with pytest.raises(FileNotFoundError, match="none"):
+        filters(tmp_path / "none", "i64")
 
 
 def test_errors(tmp_path):

@@ -178,3 +178,29 @@ def test_lines_that_occur_once_and_empty_keys():
     assert list(skipped) == ["k,v", "x,2"] and skipped.report.empty == 1
     with pytest.raises(ValueError, match="value, skip or keep"):
         umbel.dedup(rows, records="csv", key="k", empty="no")
+
+
+def test_the_best_row_and_every_row_of_a_key():
+    rows = ["id,n", "a,9", "b,1", "a,10", "a,", "c,x"]
+    assert list(umbel.dedup(rows, records="csv", key="id", keep="max:n"))[1:] == ["b,1", "a,10", "c,x"]
+    assert list(umbel.dedup(rows, records="csv", key="id", keep="min:n", count=True))[:2] == ["count,id,n", "3,a,9"]
+    assert list(umbel.dedup(rows, records="csv", key="id", repeated=True, all=True, line_number=True)) == ["line,id,n", "2,a,9", "4,a,10", "5,a,"]
+    with pytest.raises(ValueError, match="keep: expected first, last, min:FIELD or max:FIELD, found best"):
+        umbel.dedup(rows, keep="best")
+    with pytest.raises(ValueError, match="goes with repeated or at_least"):
+        umbel.dedup(rows, all=True)
+    with pytest.raises(ValueError, match="min:n chooses among rows with the same key"):
+        umbel.dedup(rows, keep="min:n")
+
+
+def test_repeats_and_other_names_in_a_diff():
+    before, after = ["id,v", "1,a", "2,b"], ["ID,v", "1,a", "2,c", "1,a"]
+    assert list(umbel.diff(before, after, records="csv", key={"id": "ID"}, counts=True)) == ["+1 1,a", "~ 2,c"]
+    with pytest.raises(ValueError, match="diff compares whole rows"):
+        umbel.diff(before, after, records="csv", key={"id": None})
+
+
+def test_prefixes_of_both_sides():
+    left, right = ["id,v", "1,a"], ["id,v", "1,b"]
+    joined = umbel.join(left, right, on="id", records="csv", left_prefix="l_", prefix="r_")
+    assert list(joined) == ["id,l_v,r_v", "1,a,b"]

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use crate::error::{Place, QuoteFlaw};
-use crate::input::{Input, Spool, read_error};
+use crate::input::{Input, ReadFrom, Reader, Spool, read_error};
 use crate::line_counter::{LineCounter, MARK, mark};
 use crate::records::{
     Bad, Csv, Flaw, Format, Kind, Ragged, Value, blank, columns, list, quote, split_end, text,
@@ -41,7 +41,8 @@ pub fn align(
 ) -> Result<Vec<Input>, Error> {
     let several = inputs.len() > 1 || under.is_some();
     let together = several && compares_headers(rows, &options.form);
-    let copied = |input: &Input| rewrites(input.delimiter(), &options.form);
+    // What is spooled was rewritten before.
+    let copied = |input: &Input| !input.is_spooled() && rewrites(input.delimiter(), &options.form);
     if !together && !inputs.iter().any(copied) {
         return Ok(inputs);
     }
@@ -52,8 +53,7 @@ pub fn align(
     let mut aligned = Vec::new();
     for input in inputs {
         let reader = input.open()?;
-        let mut rewritten =
-            Rewritten::new(input.name(), reader.from(0), input.delimiter(), options)?;
+        let mut rewritten = rows_of(&input, &reader, options)?;
         let mut moves = false;
         if together && let Some(header) = rewritten.header()? {
             match &first {
@@ -75,12 +75,25 @@ pub fn align(
     Ok(aligned)
 }
 
+/// The rows of an input, which is open. If it was spooled, lines that are no rows are left out already.
+fn rows_of<'a>(
+    input: &Input,
+    reader: &'a Reader<'a>,
+    options: &Options,
+) -> Result<Rewritten<ReadFrom<'a>>, Error> {
+    let mut rows = Rewritten::new(input.name(), reader.from(0), input.delimiter(), options)?;
+    if input.is_spooled() {
+        (rows.form.skip, rows.form.comment) = (0, None);
+    }
+    Ok(rows)
+}
+
 /// The columns of all inputs, in order of first appearance.
 fn every_column(inputs: &[Input], options: &Options) -> Result<Option<Header>, Error> {
     let mut all: Option<(Header, Names)> = None;
     for input in inputs {
         let reader = input.open()?;
-        let mut rows = Rewritten::new(input.name(), reader.from(0), input.delimiter(), options)?;
+        let mut rows = rows_of(input, &reader, options)?;
         let Some(own) = rows.header()? else { continue };
         let names = rows.names(&own.row)?;
         let Some((header, known)) = &mut all else {

@@ -184,9 +184,9 @@ impl Input {
         self.stamp.length
     }
 
-    /// Bytes that were copied to a temporary file to make it readable again.
-    pub(crate) fn spooled_bytes(&self) -> u64 {
-        if let Bytes::Open(Handle::Spooled(..)) = self.bytes { self.length() } else { 0 }
+    /// Whether it was copied to a temporary file: to make it readable again, or with other rows.
+    pub(crate) fn is_spooled(&self) -> bool {
+        matches!(self.bytes, Bytes::Open(Handle::Spooled(..)))
     }
 
     /// Opens it for reading; an error if it has changed.

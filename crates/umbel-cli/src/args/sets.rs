@@ -168,7 +168,7 @@ pub(crate) struct DiffArgs {
     #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Print the lines without marks: the symmetric difference, under the header of OLD
-    #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "old", "total"])]
+    #[arg(long)]
     pub(crate) symmetric: bool,
     /// Write the lines that only NEW has, and the changed ones, to FILE
     ///
@@ -188,17 +188,16 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "FIELD", conflicts_with = "raw")]
     pub(crate) ignore_column: Vec<String>,
     /// Print the old row (<) before each changed one (~)
-    #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total"])]
+    #[arg(long)]
     pub(crate) old: bool,
     /// Also print the lines that both files have, but one more often, marked by how much more often NEW has them: +2 or -1
     #[arg(long, hide_short_help = true)]
-    #[arg(conflicts_with_all = ["added", "changed", "removed", "kept", "total", "symmetric", "cells"])]
     pub(crate) counts: bool,
     /// Print the mark as a first column named change, under the header: valid CSV; with --jsonl, {"change":"~","record":…}
-    #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total", "symmetric"])]
+    #[arg(long)]
     pub(crate) mark_column: bool,
     /// Print the changed cells instead of rows: the key, the column, the old and the new value; others are counted
-    #[arg(long, conflicts_with_all = ["added", "changed", "removed", "kept", "total", "symmetric", "old", "mark_column"])]
+    #[arg(long)]
     pub(crate) cells: bool,
     /// Take numbers of a column for equal if they are no further from each other than this; repeat for several
     #[arg(long, value_name = "COLUMN=DISTANCE", value_parser = tolerance, conflicts_with = "total")]
@@ -236,7 +235,7 @@ pub(crate) struct DedupArgs {
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
     #[arg(long, value_name = "N", group = "some", hide_short_help = true)]
     pub(crate) at_least: Option<NonZeroU64>,
-    /// With these, print every record of such a key, in place of one
+    /// With --repeated or --at-least: print every record of such a key, not one
     #[arg(long, requires = "some")]
     pub(crate) all: bool,
     /// Which of the records with the same key to print: first, last, min:FIELD or max:FIELD
@@ -246,7 +245,7 @@ pub(crate) struct DedupArgs {
     /// the numbers count, and an empty value only if there is no other.
     #[arg(long, value_name = "WHICH", default_value = "first", value_parser = kept)]
     pub(crate) keep: String,
-    /// Print the number of its line in front of each, as --count does; with several files, also the name of its file
+    /// Print the number of each record's line first, as a column named line; with several files, the file's name before it
     #[arg(long, hide_short_help = true)]
     pub(crate) line_number: bool,
     /// Print the count of each line in front of it, followed by a tab

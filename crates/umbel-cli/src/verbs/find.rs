@@ -234,7 +234,10 @@ fn report(
         [] => String::new(),
     };
     if search.without_index {
-        say(&format!("umbel find: {}: is no index, so all of it was searched", place.display()));
+        say(&format!(
+            "umbel find: {}: is not an index, so all of it was searched",
+            place.display()
+        ));
     }
     if let [(number, why), others @ ..] = &search.wide[..] {
         let more = match others.len() {

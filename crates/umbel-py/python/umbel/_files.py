@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from csv import reader
+from csv import QUOTE_MINIMAL, QUOTE_NONE, reader
 from difflib import get_close_matches
 from inspect import signature
-from itertools import chain
+from itertools import chain, islice
 from logging import getLogger
 from os import PathLike, fsdecode
 from tempfile import TemporaryDirectory
@@ -26,7 +26,7 @@ Input: TypeAlias = Path | Iterable[str] | Iterable[bytes] | Iterable[int] | Any
 # Fields, or fields of the first input and those of the others; None in their place where the others are keys.
 Key: TypeAlias = str | Sequence[str] | Mapping[str, str] | Mapping[str, None]
 Records: TypeAlias = Literal["csv", "tsv", "jsonl", "fields"]
-Form: TypeAlias = Literal["url", "email", "number", "nfc"]
+Form: TypeAlias = Literal["url", "email", "number", "thousands", "nfc"]
 # A bar of tqdm, or a function of the bytes read and those to read.
 Progress: TypeAlias = bool | Callable[[int, int], None]
 Which: TypeAlias = bool | Literal["numbers", "names"]
@@ -44,8 +44,13 @@ class Options(TypedDict, total=False):
     key: Key
     delimiter: str | Sequence[str]
     header: bool | Sequence[bool]
+    quotes: Literal["double", "none"]
+    skip: int
+    comment: str | None
+    ragged: Literal["refuse", "pad"] | None
     null: bool
     recursive: bool
+    raw: bool
     ignore_case: bool
     trim: bool
     crlf: bool
@@ -65,9 +70,15 @@ _WORDS = """
     key: the field or fields to compare; a mapping where the other inputs name them differently, to None where these are keys
     delimiter: the byte between columns of CSV; a list has one for each input
     header: False if the first row of CSV or TSV has no names; a list has one for each input
+    quotes: "none" if quotes of CSV are bytes like others, as in inch marks
+    skip: how many lines at the start of each file or list of rows are left out, as before a header
+    comment: lines that begin with this byte, such as "#", are left out
+    ragged: a row of CSV or TSV with fewer or more fields than columns is taken as it is where no column moves; "refuse" it, or
+        "pad" it with empty fields, and cut off empty ones that are too many
+    raw: whole rows of CSV and values of JSON lines are compared as they are written: "x",1 and x,1 then differ, and 1.0 and 1
     ignore_case, trim: compare without regard to case, or to blanks at both ends
     crlf: a carriage return at the end of a line does not count
-    normalize: "url", "email", "number", "nfc", or a list of them: what counts as equal
+    normalize: "url", "email", "number", "thousands" (separators in numbers), "nfc", or a list of them: what counts as equal
     missing: a record without the key is an "error", or "skip" it, or "keep" it as one that no other equals
     empty: an empty value in a key is a "value", or "skip" the record, or "keep" it as one that no other equals
     bad: a record that cannot be read is an "error", or "skip" it
@@ -132,6 +143,10 @@ def _is_path(value: Input) -> bool:
     return isinstance(value, (str, bytes, PathLike))
 
 
+def _text(line: Any) -> str:
+    return line if isinstance(line, str) else line.decode(errors="surrogateescape")
+
+
 def _are_keys(inputs: list[Any], number: int, options: dict[str, Any], name: str, renamed: bool) -> bool:
     """Whether an input is one of bare keys: a column whose key has a name, one value per line under no header, or, next to
     JSON lines, values that are no objects or arrays. An iterator is replaced by one that has its first value again."""
@@ -146,16 +161,23 @@ def _are_keys(inputs: list[Any], number: int, options: dict[str, Any], name: str
         values = iter(value)
     except TypeError:
         return False
-    first = next(values, None)
-    if values is value and first is not None:
-        rest = chain([first], values)
+    left_out, comment = options.get("skip") or 0, options.get("comment") or "\n"
+    seen = list(islice(values, 1))
+    while seen and isinstance(seen[-1], (str, bytes, bytearray)) and (len(seen) <= left_out or _text(seen[-1]).startswith(comment)):
+        more = list(islice(values, 1))
+        if not more:
+            break
+        seen += more
+    if values is value and seen:
+        rest = chain(seen, values)
         inputs[:] = [rest if other is value else other for other in inputs]
+    first = seen[-1] if seen else None
     first = getattr(first, "as_py", lambda: first)()
     if first is None:
         return is_column
     if not isinstance(first, (str, bytes, bytearray)):
         return True
-    line = first if isinstance(first, str) else first.decode(errors="surrogateescape")
+    line = _text(first)
     if records == "jsonl":
         return not line.lstrip().startswith(("{", "["))
     if renamed:
@@ -163,7 +185,8 @@ def _are_keys(inputs: list[Any], number: int, options: dict[str, Any], name: str
     line = line.rstrip("\r\n")
     delimiters = options.get("delimiter") or ","
     delimiter = "\t" if records == "tsv" else delimiters[min(number, len(delimiters) - 1)]
-    names = next(reader([line], delimiter=delimiter), [""])
+    quoting: Literal[0, 3] = QUOTE_NONE if records == "tsv" or options.get("quotes") == "none" else QUOTE_MINIMAL
+    names = next(reader([line], delimiter=delimiter, quoting=quoting), [""])
     if name in names:
         return False
     if len(names) == 1:
@@ -179,9 +202,11 @@ def _per_input(verb: str, options: dict[str, Any], inputs: list[Input], of_all: 
     key, records, header = (options.get(name) for name in ("key", "records", "header"))
     bare: set[int] = set()
     if isinstance(key, Mapping):
-        if verb not in ("common", "except", "join"):
+        if verb not in ("common", "except", "join", "diff"):
             raise ValueError(f"key: the inputs of {verb} name their fields alike; give names, not a mapping")
         others = list(key.values())
+        if verb == "diff" and (None in others or records not in ("csv", "tsv") or header is False):
+            raise ValueError("key: diff compares whole rows, so a mapping renames a column; it needs the header of CSV or TSV")
         if None in others:
             bare.update(range(1, len(inputs)))
         else:
@@ -226,6 +251,9 @@ def _tables(inputs: list[Input], options: dict[str, Any]) -> list[Any]:
             raise ValueError(f'input {number + 1} is a table, whose rows are CSV; give records="csv", or leave it out')
         if not (header if isinstance(header, bool) else header[number]):
             raise ValueError(f"input {number + 1} is a table, which has names; leave header out")
+        for name in ("skip", "comment", "quotes"):
+            if options.get(name):
+                raise ValueError(f"input {number + 1} is a table, which is not read from text; leave {name} out")
         delimiters = options.get("delimiter") or ","
         inputs[number] = rows = Rows(table, number, delimiters[min(number, len(delimiters) - 1)], several)
         schemas.append(rows.schema)
@@ -244,9 +272,42 @@ def _check(verb: str, options: dict[str, Any]) -> None:
             raise TypeError(f"{job.__name__}() has no option {name}; {remedy}")
 
 
+def refuse(options: Mapping[str, Any]) -> None:
+    """Refuses options that do not go with the form of rows, or with each other."""
+    records, header, null, raw = (options.get(name) for name in ("records", "header", "null", "raw"))
+    columns, quotes, several = records in ("csv", "tsv"), options.get("quotes") != "none", len(options.get("delimiter") or ()) > 1
+    by_key, tolerance = bool(options.get("key")), options.get("tolerance")
+    columned = 'goes with records="csv" or "tsv"'
+    for why, is_wrong in {
+        'delimiter goes with records="csv"': bool(options.get("delimiter")) and records != "csv",
+        f"header=False {columned}": header is False and not columns,
+        'null=True goes with lines, or records="fields"': null and records not in (None, "fields"),
+        "skip cannot be used with null; omit one of them": null and options.get("skip"),
+        "comment cannot be used with null; omit one of them": null and options.get("comment"),
+        'raw=True goes with records="csv" or "jsonl"': raw and records not in ("csv", "jsonl"),
+        'quotes="none" goes with records="csv"': not quotes and records != "csv",
+        'quotes="none" cannot be used with raw; omit one of them': not quotes and raw,
+        'quotes="none": inputs have one delimiter then; give one': not quotes and several,
+        f"ragged {columned}": options.get("ragged") and not columns,
+        f"ignore_columns {columned}": options.get("ignored") and not columns,
+        "ignore_columns cannot be used with raw; omit one of them": options.get("ignored") and raw,
+        'by_name=True needs the names of columns: records="csv" or "tsv", with a header': options.get("by_name") and not (columns and header is not False),
+        "all=True goes with repeated or at_least, whose keys it keeps every row of": (
+            options.get("all") and "repeated" in options and not (options["repeated"] or options["at_least"])
+        ),
+        f"keep: {options.get('keep')} chooses among rows with the same key; name it with key": ":" in options.get("keep", "") and not by_key,
+        "old shows the old row next to the changed one, and rows change by their key; name it with key": options.get("old") and not by_key,
+        "cells are those of a row of CSV, TSV or JSON lines with the same key; name it with key": (
+            (options.get("cells") or tolerance) and not (by_key and records in ("csv", "tsv", "jsonl"))
+        ),
+    }.items():
+        if is_wrong:
+            raise ValueError(why)
+
+
 def _run(
     verb: str, inputs: Sequence[Input], outs: dict[str, Path | None], given: Any, explain: bool = False,
-    ignored: Sequence[str] = (), **own: Any,
+    ignored: Sequence[str] = (), by_name: bool = False, **own: Any,
 ) -> Any:
     options = dict(given)
     _check(verb, options)
@@ -257,6 +318,8 @@ def _run(
     for several in ("key", "normalize", "delimiter"):
         value = options.pop(several, None)
         options[several] = [value] if isinstance(value, str) else list(value or ())
+    options.update(ignored=ignored, by_name=by_name)
+    refuse({**options, **own})
     with (
         _local(outs, options.get("tmp")) as local,
         _progress(verb, options.pop("progress", False)) as progress,
@@ -265,12 +328,9 @@ def _run(
             verb,
             inputs,
             own,
-            [name for name, value in own.items() if value not in (None, False, "first", [])],
-            progress=progress,
-            explain=explain,
-            ignored=ignored,
-            **local,
-            **options,
+            [name for name, value in {**own, **outs}.items() if value not in (None, False, "first", [])],
+            {**options, "progress": progress, "explain": explain},
+            local,
         )
     if isinstance(result, Explanation):
         return result
@@ -376,17 +436,17 @@ def except_(
 @overload
 def join(
     left: Input, right: Input, *, on: Key, out: None = None, how: How = ..., first: bool = ...,
-    unique: bool = ..., prefix: str | None = ..., **options: Unpack[Options],
+    unique: bool = ..., left_prefix: str | None = ..., prefix: str | None = ..., **options: Unpack[Options],
 ) -> Lines: ...
 @overload
 def join(
     left: Input, right: Input, *, on: Key, out: Path, how: How = ..., first: bool = ...,
-    unique: bool = ..., prefix: str | None = ..., **options: Unpack[Options],
+    unique: bool = ..., left_prefix: str | None = ..., prefix: str | None = ..., **options: Unpack[Options],
 ) -> Report: ...
 @overload
 def join(
     left: Input, right: Input, *, on: Key, explain: Literal[True], how: How = ..., first: bool = ...,
-    unique: bool = ..., prefix: str | None = ..., **options: Unpack[Options],
+    unique: bool = ..., left_prefix: str | None = ..., prefix: str | None = ..., **options: Unpack[Options],
 ) -> Explanation: ...
 @_documented
 def join(
@@ -398,6 +458,7 @@ def join(
     how: How = "inner",
     first: bool = False,
     unique: bool = False,
+    left_prefix: str | None = None,
     prefix: str | None = None,
     explain: bool = False,
     **options: Unpack[Options],
@@ -407,8 +468,8 @@ def join(
     `on` names the key, as `key` of the other jobs does: a mapping where the names differ, from those of the left input to those
     of the right one. `records` says what a row is. `how="left"` keeps rows of the left input without a partner, `"full"` those
     of both. `first` takes only the first partner of a row, `unique` refuses several; `prefix` goes in front of columns of the
-    right input that are named like one of the left, and of all its members of JSON lines, besides the key. `out` and
-    `explain` as in `common`.
+    right input that are named like one of the left, and of all its members of JSON lines, other than the key, and `left_prefix`
+    in front of those of the left in the same way. `out` and `explain` as in `common`.
 
     >>> import umbel
     >>> orders = ["order,customer", "1,ann", "2,bob"]
@@ -420,27 +481,28 @@ def join(
         raise TypeError("join takes on in place of key")
     given = {**options, "key": on}
     return _run(  # type: ignore[no-any-return]
-        "join", (left, right), {"out": out}, given, explain, how=how, first=first, unique=unique, prefix=prefix,
+        "join", (left, right), {"out": out}, given, explain, how=how, first=first, unique=unique,
+        left_prefix=left_prefix, prefix=prefix,
     )
 
 
 @overload
 def dedup(
     first: Input, *others: Input, out: None = None, repeated: bool = ..., unique: bool = ..., at_least: int | None = ...,
-    keep: Literal["first", "last"] = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
-    sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
+    all: bool = ..., keep: str = ..., line_number: bool = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
+    by_name: bool = ..., sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
 ) -> Lines: ...
 @overload
 def dedup(
     first: Input, *others: Input, out: Path, repeated: bool = ..., unique: bool = ..., at_least: int | None = ...,
-    keep: Literal["first", "last"] = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
-    sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
+    all: bool = ..., keep: str = ..., line_number: bool = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
+    by_name: bool = ..., sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
 ) -> Report: ...
 @overload
 def dedup(
     first: Input, *others: Input, explain: Literal[True], repeated: bool = ..., unique: bool = ..., at_least: int | None = ...,
-    keep: Literal["first", "last"] = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
-    sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
+    all: bool = ..., keep: str = ..., line_number: bool = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
+    by_name: bool = ..., sort: bool = ..., fpp: float | None = ..., **options: Unpack[Options],
 ) -> Explanation: ...
 @_documented
 def dedup(
@@ -450,10 +512,13 @@ def dedup(
     repeated: bool = False,
     unique: bool = False,
     at_least: int | None = None,
-    keep: Literal["first", "last"] = "first",
+    all: bool = False,
+    keep: str = "first",
+    line_number: bool = False,
     count: bool = False,
     by_count: bool = False,
     top: int | None = None,
+    by_name: bool = False,
     sort: bool = False,
     fpp: float | None = None,
     explain: bool = False,
@@ -462,42 +527,54 @@ def dedup(
     """Each different line of all inputs, once, in the order in which they first occur.
 
     `repeated` keeps only lines that occur more than once, `unique` those that occur once, `at_least` those that occur so
-    often; `keep="last"` keeps the last row of each key; `count` puts the number in front; `by_count` and `top` begin with the most frequent. `out`, `sort`,
-    `fpp` and `explain` as in `common`.
+    often, and with one of these `all` keeps every row of such a key. `keep` says which row of a key is kept: ``"first"``,
+    ``"last"``, or ``"min:FIELD"`` or ``"max:FIELD"`` for the one with the least or greatest value (numbers by their values, anything
+    else by its bytes; of equal ones the first). `count` puts the number in front, `line_number` that of its line, with several
+    inputs after the name of its input; `by_count` and `top` begin with the most frequent. `by_name` matches the columns of CSV, TSV or tables by name: all rows get those of all inputs, empty where
+    their own lacks one. `out`, `sort`, `fpp` and `explain` as in `common`.
 
     >>> import umbel
     >>> list(umbel.dedup(["b", "a", "b"], ["c", "a"]))
     ['b', 'a', 'c']
     """
+    for name, number in {"at_least": at_least, "top": top}.items():
+        if number is not None and number < 1:
+            raise ValueError(f"{name}: expected a whole number of at least 1, found {number}")
     return _run(  # type: ignore[no-any-return]
         "dedup", (first, *others), {"out": out}, options, explain,
-        repeated=repeated, unique=unique, at_least=at_least, keep=keep, count=count, by_count=by_count, top=top, sort=sort, fpp=fpp,
+        by_name=by_name, repeated=repeated, unique=unique, at_least=at_least, all=all, keep=keep, line_number=line_number, count=count, 
+        by_count=by_count, top=top, sort=sort, fpp=fpp,
     )
 
 
 @overload
 def diff(
-    old: Input, new: Input, *, out: None = None, added: None = None, removed: None = None,
-    kept: None = None, ignore_columns: str | Sequence[str] = ..., cells: bool = ..., mark_column: bool = ...,
-    tolerance: Mapping[str, float] = ..., **options: Unpack[Options],
+    before: Input, after: Input, /, *, out: None = None, added: None = None, changed: None = None, removed: None = None,
+    kept: None = None, ignore_columns: str | Sequence[str] = ..., old: bool = ..., symmetric: bool = ..., counts: bool = ..., cells: bool = ...,
+    mark_column: bool = ..., tolerance: Mapping[str, float] | None = ..., **options: Unpack[Options],
 ) -> Lines: ...
 @overload
 def diff(
-    old: Input, new: Input, *, out: Path | None = None, added: Path | None = None,
-    removed: Path | None = None, kept: Path | None = None,
-    ignore_columns: str | Sequence[str] = ..., cells: bool = ..., mark_column: bool = ...,
-    tolerance: Mapping[str, float] = ..., **options: Unpack[Options],
+    before: Input, after: Input, /, *, out: Path | None = None, added: Path | None = None, changed: Path | None = None,
+    removed: Path | None = None, kept: Path | None = None, ignore_columns: str | Sequence[str] = ..., old: bool = ...,
+    symmetric: bool = ..., counts: bool = ..., cells: bool = ..., mark_column: bool = ..., tolerance: Mapping[str, float] | None = ...,
+    **options: Unpack[Options],
 ) -> Lines | Report: ...
 @_documented
 def diff(
-    old: Input,
-    new: Input,
+    before: Input,
+    after: Input,
+    /,
     *,
     out: Path | None = None,
     added: Path | None = None,
+    changed: Path | None = None,
     removed: Path | None = None,
     kept: Path | None = None,
     ignore_columns: str | Sequence[str] = (),
+    old: bool = False,
+    symmetric: bool = False,
+    counts: bool = False,
     cells: bool = False,
     mark_column: bool = False,
     tolerance: Mapping[str, float] | None = None,
@@ -505,22 +582,22 @@ def diff(
 ) -> Lines | Report:
     """The lines that only one of two inputs has: `-` in front of those removed, `+` of those added.
 
-    With `records` and `key`, `~` is in front of rows whose key is in both and whose other fields changed. `added`, `removed`
-    and `kept` write rows without marks to a file each instead, and a report is returned; changed rows count as added.
-    Rows of CSV or TSV that differ in `ignore_columns` alone are the same. `report.changes` has the numbers, and `report.uneven` that
-    of rows which both inputs have, but one more often. `cells` gives the changed cells instead of rows (the key, the column, the old
-    and the new value), `mark_column` the mark as a first column named ``change``. Numbers of a column in `tolerance` are equal if they
-    are no further apart: ``{"price": 0.01}``.
+    With `records` and `key`, `~` is in front of rows whose key is in both and whose other fields changed, as they are after; `old`
+    puts the row as it was before in front of it, with the mark `<`. `added`, `changed`, `removed` and `kept` write rows without
+    marks to a file each instead, and a report is returned; without `changed`, changed rows go to `added`, and as they were to
+    `removed`. Rows of CSV or TSV that differ in `ignore_columns` alone are the same. `report.changes` has the numbers, and
+    `report.uneven` that of rows which both inputs have, but one more often, which `counts` also gives, with how much more often the
+    second has them: `+2` or `-1`. `symmetric` gives the rows without marks, `cells` the
+    changed cells instead of rows (the key, the column, the value before and after), `mark_column` the mark as a first column named
+    ``change``. Numbers of a column in `tolerance` are equal if they are no further apart: ``{"price": 0.01}``.
 
     >>> import umbel
     >>> list(umbel.diff(["a", "b"], ["b", "c"]))
     ['- a', '+ c']
     """
-    separate = {"added": added, "removed": removed, "kept": kept}
+    separate = {"added": added, "changed": changed, "removed": removed, "kept": kept}
     if out is not None and any(separate.values()):
-        raise ValueError("out is for all changes; omit it with added, removed and kept")
-    if any(separate.values()) and (cells or mark_column or tolerance):
-        raise ValueError("cells, mark_column and tolerance are for all changes; omit them with added, removed and kept")
+        raise ValueError("out is for all changes; omit it with added, changed, removed and kept")
     ignored = [ignore_columns] if isinstance(ignore_columns, str) else list(ignore_columns)
-    return _run("diff", (old, new), {"out": out, **separate}, options, ignored=ignored,  # type: ignore[no-any-return]
-                cells=cells, mark_column=mark_column, tolerance=list((tolerance or {}).items()))
+    return _run("diff", (before, after), {"out": out, **separate}, options, ignored=ignored,  # type: ignore[no-any-return]
+                old=old, symmetric=symmetric, counts=counts, cells=cells, mark_column=mark_column, tolerance=list((tolerance or {}).items()))

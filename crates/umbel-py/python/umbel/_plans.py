@@ -103,18 +103,8 @@ def plan(
     >>> umbel.plan(1e8, 0.01, deletes=True).verdict
     'counting'
     """
-    verdict, choices = _plan(
-        keys,
-        fpp,
-        memory=memory,
-        ship=ship,
-        deletes=deletes,
-        grows=grows,
-        known=known,
-        ages=ages,
-        excluded=excluded,
-        lookup=lookup,
-        false_answer=false_answer,
-        absent=absent,
-    )
+    verdict, choices = _plan({
+        "keys": keys, "fpp": fpp, "memory": memory, "ship": ship, "deletes": deletes, "grows": grows, "known": known, "ages": ages,
+        "excluded": excluded, "lookup": lookup, "false_answer": false_answer, "absent": absent,
+    })
     return Plan(verdict, [Choice(**choice) for choice in choices])

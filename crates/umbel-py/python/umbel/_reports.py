@@ -142,6 +142,12 @@ class Report:
     joined: tuple[int, int, int, int | None] | None
     seconds: float
 
+    @classmethod
+    def _of(
+        cls, counts: tuple[int, int, int, int, int], nbytes: tuple[int, int, int], exact: bool, changes: Any, joined: Any, seconds: float
+    ) -> Report:
+        return cls(*counts, *nbytes, exact, changes and changes[:4], changes and changes[4], joined, seconds)
+
     def __str__(self) -> str:
         exact = "" if self.exact else ", not exact"
         return f"{self.lines} lines, {self.found} found, {self.seconds:.3f} s{exact}"

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from os import PathLike, fsdecode
 from typing import Literal, TypeAlias
 
+from ._files import refuse
 from ._umbel import _find, _index
 
 Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
-Form: TypeAlias = Literal["url", "email", "number", "nfc"]
+Form: TypeAlias = Literal["url", "email", "number", "thousands", "nfc"]
 
 
 @dataclass(frozen=True)
@@ -122,23 +123,14 @@ def index(
                     raise ValueError(
                         f"{fsdecode(path)}: is a Parquet file, which has no lines; umbel.parquet.may_hold looks keys up in its filters"
                     )
-    made, unreadable = _index(
-        target,
-        listed,
-        records=records,
-        key=[key] if isinstance(key, str) else list(key),
-        delimiter=[] if delimiter is None else [delimiter],
-        header=header,
-        null=null,
-        ignore_case=ignore_case,
-        trim=trim,
-        crlf=crlf,
-        normalize=[normalize] if isinstance(normalize, str) else list(normalize),
-        missing=missing,
-        bad=bad,
-        memory=memory,
-        threads=threads,
-    )
+    options = {
+        "records": records, "key": [key] if isinstance(key, str) else list(key), "delimiter": [] if delimiter is None else [delimiter],
+        "header": header, "null": null, "ignore_case": ignore_case, "trim": trim, "crlf": crlf,
+        "normalize": [normalize] if isinstance(normalize, str) else list(normalize), "missing": missing, "bad": bad,
+        "memory": memory, "threads": threads,
+    }
+    refuse(options)
+    made, unreadable = _index(target, listed, options)
     return Indexed(*made, _warned(unreadable))
 
 

@@ -165,6 +165,7 @@ class Lines:
         self._records, self._header = options.get("records"), options.get("header", True)
         delimiters = options.get("delimiter") or ","
         self._delimiter = "\t" if self._records == "tsv" else delimiters[0]
+        self._quotes = self._records == "csv" and options.get("quotes") != "none"
         self._file: io.BufferedReader | None = None
 
     @property
@@ -221,7 +222,7 @@ class Lines:
         return pa.csv.read_csv(
             self.open(),
             pa.csv.ReadOptions(autogenerate_column_names=not self._header),
-            pa.csv.ParseOptions(delimiter=self._delimiter, quote_char=records == "csv" and '"', newlines_in_values=records == "csv"),
+            pa.csv.ParseOptions(delimiter=self._delimiter, quote_char=self._quotes and '"', newlines_in_values=self._quotes),
             # Nothing between delimiters is null; a text in quotes is a text.
             pa.csv.ConvertOptions(
                 column_types=named, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""] if named else None
@@ -257,8 +258,8 @@ class Lines:
         return polars.read_csv(self.open(), **{**self._separated("separator", quote_char=None), "has_header": self._header, **options})
 
     def _separated(self, name: str, **unquoted: Any) -> dict[str, Any]:
-        """The delimiter, and that nothing is quoted in TSV."""
-        return {name: self._delimiter, **(unquoted if self._records == "tsv" else {})}
+        """The delimiter, and that nothing is quoted where quotes have no meaning."""
+        return {name: self._delimiter, **({} if self._quotes else unquoted)}
 
 
 def _listed(column: Any) -> tuple[list[Any], bool]:

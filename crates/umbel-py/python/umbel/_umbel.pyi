@@ -42,6 +42,7 @@ __all__ = [
     "Window",
     "_Parameters",
     "__version__",
+    "_filters",
     "_find",
     "_index",
     "_job",
@@ -383,51 +384,11 @@ def _job(
     inputs: Sequence[Any],
     own: dict[str, Any],
     given: Sequence[str],
-    *,
-    out: _Path | None = None,
-    memory: _Size | None = None,
-    threads: int | None = None,
-    tmp: _Path | None = None,
-    records: str | None = None,
-    key: Sequence[str] = ...,
-    delimiter: Sequence[str] = ...,
-    header: bool = True,
-    others: Sequence[str] = ...,
-    null: bool = False,
-    recursive: bool = False,
-    ignore_case: bool = False,
-    trim: bool = False,
-    crlf: bool = False,
-    normalize: Sequence[str] = ...,
-    missing: str = "error",
-    empty: str | None = None,
-    bad: str = "error",
-    progress: object = None,
-    added: _Path | None = None,
-    removed: _Path | None = None,
-    kept: _Path | None = None,
-    ignored: Sequence[str] = ...,
-    bare: Sequence[int] = ...,
-    headers: Sequence[bool] = ...,
-    explain: bool = False,
+    options: dict[str, Any],
+    outs: dict[str, Any],
 ) -> Any: ...
 def _index(
-    target: _Path,
-    paths: list[Any] | None,
-    *,
-    records: str | None = None,
-    key: list[str] = ...,
-    delimiter: list[str] = ...,
-    header: bool = True,
-    null: bool = False,
-    ignore_case: bool = False,
-    trim: bool = False,
-    crlf: bool = False,
-    normalize: list[str] = ...,
-    missing: str = "error",
-    bad: str = "error",
-    memory: _Size | None = None,
-    threads: int | None = None,
+    target: _Path, paths: list[Any] | None, options: dict[str, Any]
 ) -> tuple[tuple[int, int, int, int, int, int, int, int], list[tuple[_Path, str]]]: ...
 def _find(
     place: _Path,
@@ -451,17 +412,8 @@ def _may_hold(
     keys: Sequence[bytes],
     memory: _Size | None = None,
 ) -> tuple[list[list[tuple[int, list[int]]]], list[str]]: ...
-def _parquet(
-    path: _Path,
-    *,
-    add: Sequence[str],
-    remove: Sequence[str] | None,
-    fpp: float = 0.01,
-    always: bool = False,
-    out: _Path | None = None,
-    memory: _Size | None = None,
-    threads: int | None = None,
-) -> tuple[
+def _filters(path: _Path, column: str, memory: _Size | None) -> list[tuple[int, str, bytes]]: ...
+def _parquet(path: _Path, out: _Path | None, given: dict[str, Any]) -> tuple[
     list[tuple[str, list[tuple[int, int, float, float]], list[tuple[str, list[int]]]]],
     list[tuple[str, int]],
     int,
@@ -469,20 +421,6 @@ def _parquet(
     int,
 ]: ...
 def compare(left: Filter, right: Filter) -> Comparison: ...
-def _plan(
-    keys: float | None = None,
-    fpp: float | None = None,
-    *,
-    memory: _Size | None = None,
-    ship: _Size | None = None,
-    deletes: bool = False,
-    grows: bool = False,
-    known: bool = False,
-    ages: bool = False,
-    excluded: int = 0,
-    lookup: float | None = None,
-    false_answer: float | None = None,
-    absent: float = 0.5,
-) -> tuple[str, list[dict[str, Any]]]: ...
+def _plan(given: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]: ...
 def _unpickled(cls: type[Filter], data: _Bytes, format: str | None, key_type: str | None) -> Filter: ...
 

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TypeAlias
 
-from ._umbel import _may_hold, _parquet
+from ._umbel import Foreign, _filters, _may_hold, _parquet, from_bytes
 
-__all__ = ["Column", "Filter", "Key", "Report", "add_filters", "may_hold", "remove_filters"]
+__all__ = ["Column", "Filter", "Key", "Report", "add_filters", "filters", "may_hold", "remove_filters"]
+
+# How keys of a physical type are hashed; texts and bytes as they are.
+_TYPES = {"INT32": "i32", "INT64": "i64", "FLOAT": "f32", "DOUBLE": "f64"}
 
 Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 Key: TypeAlias = str | bytes | int | float | decimal.Decimal | datetime.date | datetime.time | uuid.UUID
@@ -82,7 +85,8 @@ def add_filters(
     names = [columns] if isinstance(columns, str) else list(columns)
     if not names:
         raise ValueError("columns: name a column to add filters of")
-    return _report(_parquet(path, add=names, remove=[], fpp=fpp, always=always, out=out, memory=memory, threads=threads))
+    given = {"add": names, "remove": [], "fpp": fpp, "always": always, "memory": memory, "threads": threads}
+    return _report(_parquet(path, out, given))
 
 
 def remove_filters(path: Path, columns: str | Iterable[str] | None = None, *, out: Path | None = None) -> Report:
@@ -92,7 +96,23 @@ def remove_filters(path: Path, columns: str | Iterable[str] | None = None, *, ou
     their places are forgotten, and `unreachable_bytes` of them stay.
     """
     names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
-    return _report(_parquet(path, add=[], remove=names, out=out))
+    return _report(_parquet(path, out, {"add": [], "remove": names}))
+
+
+def filters(path: Path, column: str, *, memory: int | str = "1GiB") -> dict[int, Foreign]:
+    """The filters of a column, by the numbers of their row groups: to look keys up by themselves, without the rest of the file.
+
+    A row group without a filter is left out. Keys are values as the file has them: text or bytes, an int for an integer of 32 or
+    64 bits, a float. `may_hold` also converts what has another type there, such as dates, and looks keys up in many files.
+
+    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile, umbel.parquet
+    >>> path = tempfile.mkdtemp() + "/events.parquet"
+    >>> pq.write_table(pa.table({"id": range(0, 100_000, 7)}), path, row_group_size=10_000, use_dictionary=False)
+    >>> report = umbel.parquet.add_filters(path, "id")
+    >>> {group: (7 in of, 98_000 in of) for group, of in umbel.parquet.filters(path, "id").items()}
+    {0: (True, False), 1: (False, True)}
+    """
+    return {group: from_bytes(data, "parquet", _TYPES.get(of)) for group, of, data in _filters(path, column, memory)}
 
 
 def may_hold(

@@ -19,6 +19,15 @@ pub fn excludes(verb: &str, option: &str) -> &'static [&'static str] {
         // Each is an order.
         ("dedup", "sort") => &["by_count", "top", "fpp"],
         ("common" | "except", "sort") => &["fpp"],
+        ("diff", "symmetric") => &["added", "changed", "removed", "kept", "total", "old"],
+        ("diff", "old") => &["added", "changed", "removed", "kept", "total"],
+        ("diff", "mark_column") => &["added", "changed", "removed", "kept", "total", "symmetric"],
+        ("diff", "counts") => {
+            &["added", "changed", "removed", "kept", "total", "symmetric", "cells"]
+        }
+        ("diff", "cells") => {
+            &["added", "changed", "removed", "kept", "total", "symmetric", "old", "mark_column"]
+        }
         ("join", "full") => &["left"],
         ("join", "unique") => &["first"],
         _ => &[],
