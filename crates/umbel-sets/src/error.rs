@@ -69,7 +69,7 @@ pub enum Error {
     KeptWithoutKey,
     /// The lines of an input cannot be numbered.
     #[error(
-        "{0}: its lines have no numbers, because its records were copied: into another order of columns, with another delimiter, or without those that cannot be read; take one input at a time, and leave none out"
+        "{0}: its lines cannot be numbered, because they are not read as they are: some are skipped, filled in or left out, or the columns are in another order or have another delimiter; number the lines of a file as it is"
     )]
     Copied(String),
     /// The filter holds rows, but one of keys is needed.

@@ -161,8 +161,10 @@ impl Stream {
         options: &Options,
         room: u64,
     ) -> Result<Input> {
+        let row_by_row = self.under.is_some() || rewrites(self.delimiter, &options.form);
         let (name, mut bytes) = self.open(threads, options, room)?;
-        Ok(spool.add(&name, &mut *bytes)?)
+        let input = spool.add(&name, &mut *bytes)?;
+        Ok(if row_by_row { input.copied() } else { input })
     }
 }
 

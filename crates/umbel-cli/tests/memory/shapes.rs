@@ -104,6 +104,8 @@ fn holds(seed: u64) {
         "dedup --top 1000",
         "dedup --keep last",
         "dedup --sort",
+        "dedup --repeated --all",
+        "dedup --line-number",
         "common",
         "common --at-least 2",
         "common --which=numbers",
@@ -111,7 +113,7 @@ fn holds(seed: u64) {
         "except",
         "except --all --sort",
     ];
-    let verb = verbs[random.below(if files < 2 { 7 } else { 13 }) as usize];
+    let verb = verbs[random.below(if files < 2 { 9 } else { 15 }) as usize];
     holds_for(&folder, &mut random, &format!("{seed}: {verb} --files-from list"));
 }
 
@@ -151,6 +153,8 @@ fn holds_for_join(seed: u64) {
         "common --all",
         "common --which=names",
         "dedup --count --sort",
+        "dedup --keep max:2",
+        "dedup --at-least 3 --all --line-number",
     ];
     let job = jobs[random.below(jobs.len() as u64) as usize];
     let job = format!("{seed}: {job} --tsv --no-header --key 1 a b");
