@@ -10,9 +10,14 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use umbel_foreign::{
-    Content, Error, Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize,
+    Content, Error, Foreign, ForeignFilter, ForeignInsert, Format, Key, recognize,
 };
 use umbel_fuzz::{figures, memory};
+
+#[path = "../../crates/umbel-foreign/tests/all/small.rs"]
+mod parameters;
+
+use parameters::told;
 
 #[global_allocator]
 static MEMORY: memory::Counted = memory::Counted;
@@ -41,15 +46,6 @@ fn format() -> Option<Format> {
         let name = std::env::var(FORMAT).ok()?;
         Some(name.parse().unwrap_or_else(|error| panic!("{FORMAT}: {error}")))
     })
-}
-
-/// The parameters that files of the format do not contain.
-fn told(format: Format) -> Parameters {
-    let mut given = Parameters::default();
-    if format.required().contains(&"salts") {
-        given.salts = [&b"a"[..], b"bc", b""].map(<[u8]>::to_vec).to_vec();
-    }
-    given
 }
 
 fn check(format: Format, content: &[u8]) {

@@ -21,6 +21,11 @@ use umbel_fuzz::memory;
 use umbel_parquet::{Edit, Edited, Plan, Reason, Removal};
 use umbel_sets::Resources;
 
+#[path = "../../crates/umbel-parquet/tests/util/thrift.rs"]
+mod thrift;
+
+use thrift::{field, fields, int, list, long, name, structure, text, varint, zigzag};
+
 /// The cap that umbel is given: its buffers may have that much, zeroed.
 const CAP: usize = 64 << 20;
 
@@ -392,22 +397,20 @@ impl Column {
         if input.is_told && first > 0 {
             meta.push(long(11, 4));
         }
-        let chunk = [long(2, 4), structure(3, &meta), vec![0]].concat();
-        let group = [list(1, 12, &[chunk]), long(2, size), long(3, rows as i64), vec![0]].concat();
-        let mut elements = vec![[field(4, 8, &text("r")), int(5, 1), vec![0]].concat()];
+        let chunk = fields(&[long(2, 4), structure(3, &meta)]);
+        let group = fields(&[list(1, 12, &[chunk]), long(2, size), long(3, rows as i64)]);
+        let mut elements = vec![fields(&[name(4, "r"), int(5, 1)])];
         for (i, repetition) in self.nesting.iter().enumerate() {
-            let (repetition, name) = (int(3, *repetition as i64), field(4, 8, &text("x")));
+            let (repetition, name) = (int(3, *repetition as i64), name(4, "x"));
             elements.push(if i + 1 < self.nesting.len() {
-                [repetition, name, int(5, 1), vec![0]].concat()
+                fields(&[repetition, name, int(5, 1)])
             } else {
                 let own = [int(1, self.physical as i64 + 1), int(2, self.width as i64)].concat();
-                [own, repetition, name, vec![0]].concat()
+                fields(&[own, repetition, name])
             });
         }
         let (schema, groups) = (list(2, 12, &elements), list(4, 12, &[group]));
-        let footer = [int(1, 2), schema, long(3, rows as i64), groups, vec![0]].concat();
-        let length = (footer.len() as u32).to_le_bytes();
-        let file = [b"PAR1", &pages[..], &footer, &length, b"PAR1"].concat();
+        let file = thrift::file(&pages, &[int(1, 2), schema, long(3, rows as i64), groups]);
         (file, Values { rows, read, dictionary })
     }
 
@@ -566,45 +569,4 @@ fn compressed(codec: Codec, text: &[u8]) -> Vec<u8> {
         Codec::Zstd => zstd::bulk::compress(text, 1).unwrap(),
         Codec::Lz4Raw => lz4_flex::block::compress(text),
     }
-}
-
-// Thrift's compact protocol, with the number of every field.
-
-fn varint(mut number: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-    bytes
-}
-
-fn zigzag(number: i64) -> Vec<u8> {
-    varint((number << 1 ^ number >> 63) as u64)
-}
-
-fn field(number: i64, kind: u8, value: &[u8]) -> Vec<u8> {
-    [&[kind][..], &zigzag(number), value].concat()
-}
-
-fn int(number: i64, value: i64) -> Vec<u8> {
-    field(number, 5, &zigzag(value))
-}
-
-fn long(number: i64, value: i64) -> Vec<u8> {
-    field(number, 6, &zigzag(value))
-}
-
-fn text(text: &str) -> Vec<u8> {
-    [&varint(text.len() as u64), text.as_bytes()].concat()
-}
-
-fn structure(number: i64, fields: &[Vec<u8>]) -> Vec<u8> {
-    field(number, 12, &[fields.concat(), vec![0]].concat())
-}
-
-fn list(number: i64, kind: u8, items: &[Vec<u8>]) -> Vec<u8> {
-    let head = [&[0xf0 | kind][..], &varint(items.len() as u64)].concat();
-    field(number, 9, &[head, items.concat()].concat())
 }

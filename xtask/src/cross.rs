@@ -23,8 +23,7 @@ const DEBIAN: &[Need] = &[
 ];
 
 /// Zig's C compiler and linker, with the libraries of all systems, and the tool that passes them to Cargo.
-const ZIG: Python =
-    Python { name: "zig", packages: &[("cargo-zigbuild", "0.24.0"), ("ziglang", "0.17.1")] };
+const ZIG: Python = Python { name: "zig", packages: "cargo-zigbuild==0.24.0 ziglang==0.17.1" };
 
 /// Whether the Rust that runs this has the standard library for a target.
 pub(crate) fn is_installed(triple: &str) -> Result<bool> {

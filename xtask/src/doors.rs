@@ -41,21 +41,10 @@ struct Tests {
 const PYTHON: Tests = Tests {
     python: &Python {
         name: "wheel",
-        packages: &[
-            ("numpy", "2.4.6"),
-            ("pyarrow", "26.0.1"),
-            ("pandas", "3.1.1"),
-            ("polars", "2.1.0"),
-            ("duckdb", "2.0.0"),
-            ("datafusion", "55.0.0"),
-            ("fsspec", "2026.9.0"),
-            ("matplotlib", "3.11.2"),
-            ("tqdm", "4.70.1"),
-            ("typing_extensions", "4.16.0"),
-            ("mypy", "2.4.1"),
-            ("pytest", "9.2.0"),
-            ("hypothesis", "6.170.15"),
-        ],
+        packages: "numpy==2.4.6 pyarrow==26.0.1 pandas==3.1.1 polars==2.1.0 duckdb==2.0.0 \
+                   datafusion==55.0.0 fsspec==2026.9.0 matplotlib==3.11.2 tqdm==4.70.1 \
+                   typing_extensions==4.16.0 mypy==2.4.1 pytest==9.2.0 \
+                   hypothesis==6.170.15",
     },
     runs: &[
         "pytest crates/umbel-py/tests",
@@ -71,17 +60,9 @@ const REDIS: Tests = Tests { python: &SERVERS, runs: &["pytest crates/umbel-redi
 const SPARK: Tests = Tests {
     python: &Python {
         name: "spark",
-        packages: &[
-            ("pyspark", "4.3.0"),
-            ("numpy", "2.4.6"),
-            ("pyarrow", "26.0.1"),
-            ("pandas", "2.3.3"),
-            ("venv-pack", "0.2.0"),
-            ("setuptools", "80.9.0"),
-            ("mypy", "2.4.1"),
-            ("pytest", "9.2.0"),
-            ("pytest-xdist", "3.8.0"),
-        ],
+        packages: "pyspark==4.3.0 numpy==2.4.6 pyarrow==26.0.1 pandas==2.3.3 \
+                   venv-pack==0.2.0 setuptools==80.9.0 mypy==2.4.1 pytest==9.2.0 \
+                   pytest-xdist==3.8.0",
     },
     runs: &[
         "mypy --strict --follow-imports silent crates/umbel-py/python/umbel/spark",
@@ -162,22 +143,11 @@ impl Door {
 const FORMATS: [Python; 2] = [
     Python {
         name: "formats",
-        packages: &[
-            ("pyspark", "4.3.0"),
-            ("numpy", "2.4.6"),
-            ("pyarrow", "26.0.1"),
-            ("pybloom-live", "4.0.0"),
-            ("duckdb", "2.0.0"),
-            ("datafusion", "55.0.0"),
-            ("polars", "2.1.0"),
-            ("chdb", "4.4.0"),
-            ("pytest", "9.2.0"),
-        ],
+        packages: "pyspark==4.3.0 numpy==2.4.6 pyarrow==26.0.1 pybloom-live==4.0.0 \
+                   duckdb==2.0.0 datafusion==55.0.0 polars==2.1.0 chdb==4.4.0 \
+                   pytest==9.2.0",
     },
-    Python {
-        name: "formats-pybloom-3",
-        packages: &[("pybloom-live", "3.1.0"), ("numpy", "2.4.6")],
-    },
+    Python { name: "formats-pybloom-3", packages: "pybloom-live==3.1.0 numpy==2.4.6" },
 ];
 
 fn formats() -> Result<()> {
@@ -205,13 +175,7 @@ fn other(mut python: Command, packages: &str) -> Result<PathBuf> {
 }
 
 /// Copies the package, with the library in it, to where this Python finds it.
-const COPY: &str = "\
-import os, shutil, sys, sysconfig
-to = os.path.join(sysconfig.get_path('platlib'), 'umbel')
-shutil.rmtree(to, ignore_errors=True)
-shutil.copytree('crates/umbel-py/python/umbel', to)
-shutil.copy(sys.argv[1], os.path.join(to, '_umbel.pyd' if os.name == 'nt' else '_umbel.abi3.so'))
-";
+const COPY: &str = include_str!("install.py");
 
 /// Builds the Python package with a Cargo profile, and copies it into this Python. For releases: `cargo x wheel`.
 pub(crate) fn install(python: &Python, interpreter: Option<&Path>, profile: &str) -> Result<()> {

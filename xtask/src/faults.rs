@@ -7,7 +7,7 @@ use xtask::run::{self, cargo, root, target};
 use crate::doors;
 
 /// The Python for the Python jobs.
-const PYTHON: Python = Python { name: "faults-python", packages: &[("numpy", "2.4.6")] };
+const PYTHON: Python = Python { name: "faults-python", packages: "numpy==2.4.6" };
 
 /// The options are the tool's.
 #[derive(clap::Args)]

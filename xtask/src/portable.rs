@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use xtask::run::{self, target};
 
@@ -73,16 +73,11 @@ const NOT_IN_WINE: &[&str] = &[
 ];
 
 /// The random bytes of Rust's standard library, which Wine 8 does not know by this name.
-const RANDOM: &str = "\
-__declspec(dllimport) unsigned char __stdcall SystemFunction036(void *, unsigned long);
-__declspec(dllexport) int __stdcall ProcessPrng(void *bytes, unsigned long long length) {
-    return SystemFunction036(bytes, (unsigned long)length);
-}
-";
+const RANDOM: &str = include_str!("random.c");
 
 struct Target {
     triple: &'static str,
-    /// In addition to Rust.
+    /// In addition to Rust; what links tests comes first.
     needs: &'static [Need],
     has_std: bool,
     work: Work,
@@ -92,7 +87,7 @@ enum Work {
     /// The library is built.
     Library,
     /// The tests of the library are linked and run.
-    Tests { linker: &'static str, runner: &'static str, is_emulated: bool },
+    Tests { runner: &'static str },
     /// The tests of code that works on files are run in Wine.
     Wine,
     /// The command line is linked.
@@ -114,11 +109,7 @@ const TARGETS: &[Target] = &[
             ("qemu-aarch64", "qemu-user"),
         ],
         has_std: true,
-        work: Work::Tests {
-            linker: "aarch64-linux-gnu-gcc",
-            runner: "qemu-aarch64 -L /usr/aarch64-linux-gnu",
-            is_emulated: true,
-        },
+        work: Work::Tests { runner: "qemu-aarch64 -L /usr/aarch64-linux-gnu" },
     },
     // Big-endian.
     Target {
@@ -129,11 +120,7 @@ const TARGETS: &[Target] = &[
             ("qemu-s390x", "qemu-user"),
         ],
         has_std: true,
-        work: Work::Tests {
-            linker: "s390x-linux-gnu-gcc",
-            runner: "qemu-s390x -L /usr/s390x-linux-gnu",
-            is_emulated: true,
-        },
+        work: Work::Tests { runner: "qemu-s390x -L /usr/s390x-linux-gnu" },
     },
     // 32-bit. An x86-64 runs it with the right loader and libraries.
     Target {
@@ -144,9 +131,7 @@ const TARGETS: &[Target] = &[
         ],
         has_std: true,
         work: Work::Tests {
-            linker: "i686-linux-gnu-gcc",
             runner: "/usr/i686-linux-gnu/lib/ld-linux.so.2 --library-path /usr/i686-linux-gnu/lib",
-            is_emulated: false,
         },
     },
     // No files, no pages, 32-bit.
@@ -162,7 +147,8 @@ const TARGETS: &[Target] = &[
 ];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let targets = chosen(&arguments.targets)?;
+    let all: Vec<_> = TARGETS.iter().collect();
+    let targets = run::chosen(&arguments.targets, &all, |target| target.triple)?;
     cross::require(targets.iter().map(|target| (target.triple, target.needs)))?;
     let results: Vec<_> = targets.iter().map(|target| target.run()).collect();
     let mut failed = Vec::new();
@@ -175,20 +161,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     ensure!(failed.is_empty(), "failed for {}", failed.join(", "));
     Ok(())
-}
-
-/// The targets with these names.
-fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {
-    if names.is_empty() {
-        return Ok(TARGETS.iter().collect());
-    }
-    let find = |name: &String| {
-        TARGETS.iter().find(|target| target.triple == name).with_context(|| {
-            let known: Vec<_> = TARGETS.iter().map(|target| target.triple).collect();
-            format!("no target {name}; there are {}", known.join(", "))
-        })
-    };
-    names.iter().map(find).collect()
 }
 
 impl Target {
@@ -206,11 +178,11 @@ impl Target {
                 run::run(cross::zigbuild(self.triple)?.arg("--package=umbel-cli"))?;
                 return Ok("command line linked".to_owned());
             }
-            Work::Tests { linker, runner, is_emulated } => {
+            Work::Tests { runner } => {
                 tests.args(PACKAGES).args(["--test", "*", "--"]);
-                tests.env(variable(self.triple, "LINKER"), linker);
+                tests.env(variable(self.triple, "LINKER"), self.needs[0].0);
                 tests.env(variable(self.triple, "RUNNER"), runner);
-                if is_emulated {
+                if runner.starts_with("qemu") {
                     tests.args(SLOW.iter().flat_map(|name| ["--skip", name]));
                     tests.env("PROPTEST_CASES", CASES);
                 }

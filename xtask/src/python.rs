@@ -11,12 +11,12 @@ use crate::run::{root, run, target};
 pub struct Python {
     /// The name of its folder.
     pub name: &'static str,
-    /// Their names and versions.
-    pub packages: &'static [(&'static str, &'static str)],
+    /// Their names and versions, as pip takes them: `numpy==2.4.6`, with blanks between them.
+    pub packages: &'static str,
 }
 
 /// What `testdata/reader.py` needs.
-pub const READER: Python = Python { name: "python", packages: &[("xxhash", "4.1.0")] };
+pub const READER: Python = Python { name: "python", packages: "xxhash==4.1.0" };
 
 /// The arguments that install packages, before their names.
 pub const PIP_INSTALL: [&str; 5] =
@@ -63,23 +63,19 @@ impl Python {
             "python3 cannot make a virtual environment; install its venv module, as with \
              `apt-get install python3-venv`",
         )?;
-        let packages: Vec<_> =
-            self.packages.iter().map(|(name, version)| format!("{name}=={version}")).collect();
-        run(command().args(PIP_INSTALL).args(&packages)).with_context(|| {
-            format!("pip cannot install {}; is the package index in reach?", packages.join(" "))
+        let packages = self.packages;
+        run(command().args(PIP_INSTALL).args(packages.split(' '))).with_context(|| {
+            format!("pip cannot install {packages}; is the package index in reach?")
         })?;
-        ensure!(
-            self.has_packages(command()),
-            "{} installed, but not of these versions",
-            packages.join(" ")
-        );
+        let has_packages = self.has_packages(command());
+        ensure!(has_packages, "{packages} installed, but not of these versions");
         Ok(command())
     }
 
     fn has_packages(&self, mut python: Command) -> bool {
         let test = "import sys; from importlib.metadata import version; \
                     assert all(version(p) == v for p, v in zip(sys.argv[1::2], sys.argv[2::2]))";
-        let packages = self.packages.iter().flat_map(|(name, version)| [*name, *version]);
+        let packages = self.packages.split(' ').flat_map(|package| package.split("=="));
         let python = python.args(["-c", test]).args(packages).current_dir(root());
         python.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     }

@@ -32,6 +32,20 @@ pub fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// Those of these names; all if there are none.
+pub fn chosen<T: Copy>(names: &[String], all: &[T], name: impl Fn(&T) -> &str) -> Result<Vec<T>> {
+    if names.is_empty() {
+        return Ok(all.to_vec());
+    }
+    let find = |wanted: &String| {
+        all.iter().find(|one| name(one) == wanted).copied().with_context(|| {
+            let known: Vec<_> = all.iter().map(&name).collect();
+            format!("no target {wanted}; there are {}", known.join(", "))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
 /// The exit code of a command of `cargo x`; prints its error.
 pub fn exit(result: Result<()>) -> ExitCode {
     match result {

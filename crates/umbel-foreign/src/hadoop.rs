@@ -15,7 +15,7 @@
 use crate::bits::check_padding;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::hash::{lookup3, murmur2};
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Hadoop.
@@ -51,8 +51,6 @@ const HASHES: &str = "0 (Jenkins) or 1 (Murmur)";
 const HEAD: usize = 13;
 /// The first field of a file that is not of the older form.
 const VERSION: i32 = -1;
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = &'k [u8];

@@ -15,7 +15,7 @@ use crate::bytes::{Reader, check};
 use crate::guava::{flip, java_bits, java_bits_f32, round};
 use crate::hash::hive::hash64;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Hive.
@@ -49,8 +49,6 @@ pub fn optimal_size(keys: u64) -> (u64, u32) {
     let probes = round(bits as f64 / keys as f64 * LN_2).max(1);
     (words + 8 - words % 8, probes)
 }
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = u64;

@@ -13,7 +13,7 @@
 
 use crate::hash::leveldb;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of LevelDB, goleveldb or Badger.
@@ -54,8 +54,6 @@ pub fn badger_bits_per_key(fpp: f64) -> u64 {
     let bits = -fpp.ln() / LN_2.powi(2);
     (LN_2 * bits).ceil() as u64
 }
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = u32;

@@ -16,7 +16,7 @@ use std::f64::consts::LN_2;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse, varint};
 use crate::guava::{flip, java_bits, round};
 use crate::hash::{hive, wang};
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of ORC.
@@ -51,8 +51,6 @@ pub fn optimal_size(keys: u64, fpp: f64) -> (u64, u32) {
     let bits = bits.saturating_add(64 - bits % 64);
     (bits, round(bits as f64 / keys * LN_2).max(1))
 }
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = u64;

@@ -139,8 +139,22 @@ impl Shape {
     }
 }
 
+/// The layouts and rules there are: no other crate has any.
 pub(crate) mod sealed {
+    use crate::{bits_and_blooms, datasketches, guava, hadoop, hive, leveldb, orc, parquet};
+    use crate::{pybloom, redisbloom, salted, spark, squid, valkey_bloom};
+
     pub trait Sealed {}
+
+    macro_rules! sealed {
+        ($($own:ty),*) => {$(impl Sealed for $own {})*};
+    }
+
+    sealed! {
+        bits_and_blooms::Fields, datasketches::Fields, guava::Fields, hadoop::Fields, hive::Fields,
+        leveldb::Fields, orc::Fields, parquet::Fields, pybloom::Fields, salted::Fields,
+        spark::Fields, squid::Fields, redisbloom::Options, valkey_bloom::Properties
+    }
 }
 
 /// For a layout of which one field is the shape.

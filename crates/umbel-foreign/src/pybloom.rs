@@ -32,7 +32,7 @@ use crate::bits::{self, Order, check_padding};
 use crate::bytes::{Reader, check};
 use crate::error::differ;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::receipt::Part;
 use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
@@ -201,8 +201,6 @@ impl Salts {
         })
     }
 }
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = &'k [u8];

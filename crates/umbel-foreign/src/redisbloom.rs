@@ -32,7 +32,6 @@ use crate::bits::padding_is_clear;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::chain::{Chain, ChainLink, Remainder, Rule, check_links};
 use crate::hash::murmur2::{murmur2, murmur64a};
-use crate::plain::sealed;
 use crate::{Bytes, Error, Format, Parameters, Plan, Value};
 
 /// A filter of RedisBloom: one or more links.
@@ -250,8 +249,6 @@ impl Options {
         Self { seed, ..self }
     }
 }
-
-impl sealed::Sealed for Options {}
 
 impl Rule for Options {
     type Link = Link;

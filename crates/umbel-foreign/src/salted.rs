@@ -14,7 +14,7 @@ use sha1::{Digest, Sha1};
 
 use crate::bits::check_padding;
 use crate::bytes::{MOST_PROBES, check};
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of salted SHA-1.
@@ -44,8 +44,6 @@ pub struct Fields {
 
 /// The bits that a 32-bit hash reaches.
 const REACH: u64 = 1 << 32;
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = &'k [u8];

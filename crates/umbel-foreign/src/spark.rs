@@ -21,7 +21,7 @@ use crate::bytes::{MOST_PROBES, Reader};
 use crate::guava::{flip, optimal_bits, round};
 use crate::hash::murmur3::spark_x86_32;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Spark.
@@ -68,8 +68,6 @@ const USUAL_FPP: f64 = 0.03;
 pub fn optimal_probes(keys: u64, bits: u64) -> u32 {
     round(bits as f64 / keys as f64 * LN_2).max(1)
 }
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = (u32, u32);

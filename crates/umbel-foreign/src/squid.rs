@@ -16,7 +16,7 @@ use md5::{Digest, Md5};
 use umbel::{Fact, Figure};
 
 use crate::bytes::{Reader, check};
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Squid. Its keys are URLs, requested with GET.
@@ -62,8 +62,6 @@ const USUAL_BITS_PER_ENTRY: f64 = 5.0;
 pub fn mask_bytes(capacity: u32, bits_per_entry: u8) -> u64 {
     (u64::from(capacity) * u64::from(bits_per_entry)).div_ceil(8)
 }
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = [u32; 4];

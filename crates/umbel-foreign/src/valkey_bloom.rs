@@ -27,7 +27,6 @@ use umbel::{Fact, Figure};
 
 use crate::bytes::{MOST_PROBES, Reader, check};
 use crate::chain::{Chain, ChainLink, MOST_LINKS, Remainder, Rule, check_links};
-use crate::plain::sealed;
 use crate::{Bytes, Error, Format, Parameters, Plan, Value};
 
 /// A filter of valkey-bloom: one or more links.
@@ -247,8 +246,6 @@ pub enum ScaledTo {
     /// The next link would have a rate that is too small for a number, or a capacity that is too large for one; or there are 65,536.
     Rate,
 }
-
-impl sealed::Sealed for Properties {}
 
 impl Rule for Properties {
     type Link = Link;

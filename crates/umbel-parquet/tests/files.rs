@@ -21,6 +21,9 @@ use umbel_io::atomic::Existing;
 use umbel_parquet::{Edit, Edited, Footer, Plan, Reason, Removal};
 use umbel_sets::{Resources, TempFolders};
 
+#[path = "util/thrift.rs"]
+mod thrift;
+
 const SCHEMA: &str = "message events {
     required int32 small;
     optional int64 large;
@@ -444,38 +447,9 @@ fn damage_gives_an_error_and_no_broken_file() {
     }
 }
 
-/// Bytes of files that no writer makes: Thrift's compact protocol, with the number of every field.
+/// Bytes of files that no writer makes.
 mod bytes {
-    pub(super) fn varint(number: u64) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        umbel_foreign::parquet::thrift::varint(&mut bytes, number);
-        bytes
-    }
-
-    fn field(number: i64, kind: u8, value: &[u8]) -> Vec<u8> {
-        [&[kind][..], &varint((number << 1) as u64), value].concat()
-    }
-
-    pub(super) fn int(number: i64, value: i64) -> Vec<u8> {
-        field(number, 5, &varint((value << 1) as u64))
-    }
-
-    pub(super) fn long(number: i64, value: i64) -> Vec<u8> {
-        field(number, 6, &varint((value << 1) as u64))
-    }
-
-    fn name(number: i64, text: &str) -> Vec<u8> {
-        field(number, 8, &[&[text.len() as u8], text.as_bytes()].concat())
-    }
-
-    fn structure(number: i64, fields: &[Vec<u8>]) -> Vec<u8> {
-        field(number, 12, &[fields.concat(), vec![0]].concat())
-    }
-
-    fn list(number: i64, items: &[Vec<u8>]) -> Vec<u8> {
-        let items: Vec<_> = items.iter().flat_map(|item| [&item[..], &[0]].concat()).collect();
-        field(number, 9, &[&[0x2c], &items[..]].concat())
-    }
+    use crate::thrift::{self, fields, int, list, long, name, structure};
 
     /// A file of a column `x` with these pages, which both row groups have.
     pub(super) fn file(
@@ -487,32 +461,26 @@ mod bytes {
         let size = pages.len() as i64;
         let sizes = [long(5, values), long(6, size), long(7, size), long(9, 4)].concat();
         let meta = [int(1, physical), int(4, codec), sizes];
-        let one = |list: Vec<u8>| [&list[..2], &[0x1c], &list[3..]].concat();
         let group = |values: i64| {
             let meta = if values > 0 { meta.concat() } else { long(5, 0) };
-            [one(list(1, &[[long(2, 4), structure(3, &[meta])].concat()])), long(3, values)]
-                .concat()
+            let chunk = fields(&[long(2, 4), structure(3, &[meta])]);
+            fields(&[list(1, 12, &[chunk]), long(3, values)])
         };
-        let element = [int(1, physical), int(2, length), int(3, repetition), name(4, "x")].concat();
-        let schema = list(2, &[[name(4, "r"), int(5, 1)].concat(), element]);
-        let mut footer =
-            [int(1, 1), schema, long(3, values), list(4, &[group(values), group(0)])].concat();
-        footer.push(0);
-        let length = (footer.len() as u32).to_le_bytes();
-        [b"PAR1", pages, &footer, &length, b"PAR1"].concat()
+        let root = fields(&[name(4, "r"), int(5, 1)]);
+        let element = fields(&[int(1, physical), int(2, length), int(3, repetition), name(4, "x")]);
+        let groups = list(4, 12, &[group(values), group(0)]);
+        thrift::file(pages, &[int(1, 1), list(2, 12, &[root, element]), long(3, values), groups])
     }
 
     /// A file of a column `x` without pages: each row group has a filter, if only a place where there is none.
     pub(super) fn with_filters(groups: usize) -> Vec<u8> {
         // As many bytes as a chunk has otherwise.
         let meta = structure(3, &[long(14, 8), name(16, &"y".repeat(100))]);
-        let group = [&[0x19, 0x1c][..], &meta, &[0, 0]].concat();
-        let element = [int(1, 1), name(4, "x")].concat();
-        let schema = list(2, &[[name(4, "r"), int(5, 1)].concat(), element]);
-        let groups = [&[0xfc][..], &varint(groups as u64), &group.repeat(groups)].concat();
-        let footer = [schema, field(4, 9, &groups), vec![0]].concat();
-        let length = (footer.len() as u32).to_le_bytes();
-        [b"PAR1", &[7; 32][..], &footer, &length, b"PAR1"].concat()
+        let group = fields(&[list(1, 12, &[fields(&[meta])])]);
+        let root = fields(&[name(4, "r"), int(5, 1)]);
+        let element = fields(&[int(1, 1), name(4, "x")]);
+        let groups = list(4, 12, &vec![group; groups]);
+        thrift::file(&[7; 32], &[list(2, 12, &[root, element]), groups])
     }
 
     /// A page: a data page (0) or a dictionary (2).
@@ -618,14 +586,14 @@ fn pages_of_other_bytes_than_their_values_are_refused() {
 #[test]
 fn declared_counts_are_not_believed() {
     for count in [2, 1 << 28, 1 << 44] {
-        let body = [&[0x80, 1, 4][..], &bytes::varint(count), &[0]].concat();
+        let body = [&[0x80, 1, 4][..], &thrift::varint(count), &[0]].concat();
         for encoding in [6, 7] {
             let page = bytes::page(0, &body, body.len(), 1, encoding);
             is_refused(&bytes::file(&page, BYTES, 0, 1), "old.parquet: column x in row group 0");
         }
     }
     // Ten million nulls, in a run of levels.
-    let levels = bytes::varint(10_000_000 << 1);
+    let levels = thrift::varint(10_000_000 << 1);
     let body = [&(levels.len() as u32 + 1).to_le_bytes()[..], &levels, &[0]].concat();
     for encoding in [0, 5] {
         let page = bytes::page(0, &body, body.len(), 10_000_000, encoding);
@@ -641,14 +609,14 @@ fn shared_bytes_are_hashed_once() {
     let numbers = |first: i64, second: i64, then: i64| {
         // Blocks of 8 values: in the first one, differences of 17 bits above the least.
         let least = (second - first).min(then);
-        let zigzag = |number: i64| bytes::varint((number << 1 ^ number >> 63) as u64);
+        let zigzag = |number: i64| thrift::varint((number << 1 ^ number >> 63) as u64);
         let (one, others) = ((second - first - least) as u64, (then - least) as u64);
         let mut bits = vec![0u8; 17];
         for bit in 0..8 * 17 {
             let value = if bit < 17 { one } else { others };
             bits[bit / 8] |= ((value >> (bit % 17) & 1) as u8) << (bit % 8);
         }
-        let head = [&[8, 1][..], &bytes::varint(8 * 8000 + 1), &zigzag(first)].concat();
+        let head = [&[8, 1][..], &thrift::varint(8 * 8000 + 1), &zigzag(first)].concat();
         let block = [&zigzag(least)[..], &[17], &bits].concat();
         [head, block, [&zigzag(then)[..], &[0]].concat().repeat(7999)].concat()
     };
@@ -759,7 +727,7 @@ fn bombs_are_refused() {
 #[test]
 fn headers_that_can_be_read_in_two_ways_are_refused() {
     let body = [&[4, 12][..], &7i32.to_le_bytes()].concat();
-    let page = bytes::page_with(0, &body, 4, 1, 0, &bytes::long(2, 1 << 28));
+    let page = bytes::page_with(0, &body, 4, 1, 0, &thrift::long(2, 1 << 28));
     is_refused(&bytes::file(&page, INT32, 1, 1), "its header cannot be read");
     let good = bytes::page(0, &body, 4, 1, 0);
     assert!(has(&bytes::file(&good, INT32, 1, 1), Key::I32(7)));

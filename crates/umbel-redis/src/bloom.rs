@@ -8,7 +8,7 @@ use umbel_foreign::redisbloom::RedisBloom;
 use umbel_foreign::valkey_bloom::{FIXED_SEED, Properties, ScaledTo, ValkeyBloom};
 use umbel_foreign::{Chain, Error, ForeignFilter, ForeignInsert, Format, Parameters, Rule};
 
-use crate::lookup::{NOT_FOUND, exists, look, mexists, seed};
+use crate::lookup::{EXISTS, MEXISTS, NOT_FOUND, exists, look, mexists, seed};
 use crate::server::{
     Access::{Insert, Read},
     Answer, Argument, CommandSpec, Context, Either, Found, Key, NO_WORDS, Refusal, exported,
@@ -23,20 +23,8 @@ pub(crate) const COMMANDS: [CommandSpec; 12] = [
     spec(c"bf.add", exported!(add), 3, Insert, c"Adds an item; creates the filter"),
     spec(c"bf.madd", exported!(madd), -3, Insert, c"Adds items; creates the filter"),
     spec(c"bf.insert", exported!(insert), -4, Insert, c"Adds items, with options"),
-    spec(
-        c"bf.exists",
-        exported!(exists::<RedisBloom, ValkeyBloom>),
-        3,
-        Read,
-        c"Whether an item may be there",
-    ),
-    spec(
-        c"bf.mexists",
-        exported!(mexists::<RedisBloom, ValkeyBloom>),
-        -3,
-        Read,
-        c"Whether items may be there",
-    ),
+    spec(c"bf.exists", exported!(exists::<RedisBloom, ValkeyBloom>), 3, Read, EXISTS),
+    spec(c"bf.mexists", exported!(mexists::<RedisBloom, ValkeyBloom>), -3, Read, MEXISTS),
     spec(c"bf.card", exported!(card), 2, Read, c"How many items were added").fast(),
     spec(c"bf.info", exported!(info), -2, Read, c"What a filter is made of").fast().not_cached(),
     spec(c"bf.debug", exported!(debug), 2, Read, c"The links of a filter").not_cached(),

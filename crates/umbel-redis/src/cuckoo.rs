@@ -1,9 +1,9 @@
 //! The commands `CF.*`: syntax, answers and errors of RedisBloom over its cuckoo filters.
 
-use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo;
+use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo as Filter;
 use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
-use crate::lookup::{NOT_FOUND, exists, look, mexists, seed};
+use crate::lookup::{EXISTS, MEXISTS, NOT_FOUND, exists, look, mexists, seed};
 use crate::server::{
     Access::{Delete, Insert, Read, Update},
     Answer, Argument, CommandSpec, Context, Found, Refusal, exported, no_memory, spec,
@@ -16,24 +16,12 @@ use crate::values::Cuckoo;
 /// All commands.
 pub(crate) const COMMANDS: [CommandSpec; 14] = [
     spec(c"cf.reserve", exported!(reserve), -3, Insert, c"Creates a cuckoo filter").fast(),
-    spec(c"cf.add", exported!(add), 3, Insert, c"Adds an item; creates the filter"),
-    spec(c"cf.addnx", exported!(addnx), 3, Insert, c"Adds an item unless it is there"),
-    spec(c"cf.insert", exported!(insert), -4, Insert, c"Adds items, with options"),
-    spec(c"cf.insertnx", exported!(insertnx), -4, Insert, c"Adds items that are not there"),
-    spec(
-        c"cf.exists",
-        exported!(exists::<RedisBloomCuckoo, RedisBloomCuckoo>),
-        3,
-        Read,
-        c"Whether an item may be there",
-    ),
-    spec(
-        c"cf.mexists",
-        exported!(mexists::<RedisBloomCuckoo, RedisBloomCuckoo>),
-        -3,
-        Read,
-        c"Whether items may be there",
-    ),
+    spec(c"cf.add", exported!(add::<false>), 3, Insert, c"Adds an item; creates the filter"),
+    spec(c"cf.addnx", exported!(add::<true>), 3, Insert, c"Adds an item unless it is there"),
+    spec(c"cf.insert", exported!(insert::<false>), -4, Insert, c"Adds items, with options"),
+    spec(c"cf.insertnx", exported!(insert::<true>), -4, Insert, c"Adds items that are not there"),
+    spec(c"cf.exists", exported!(exists::<Filter, Filter>), 3, Read, EXISTS),
+    spec(c"cf.mexists", exported!(mexists::<Filter, Filter>), -3, Read, MEXISTS),
     spec(c"cf.count", exported!(count), 3, Read, c"How often an item may be there"),
     spec(c"cf.del", exported!(del), 3, Delete, c"Takes an item away, once"),
     spec(c"cf.compact", exported!(compact), 2, Update, c"Gives back sub-filters"),
@@ -77,9 +65,9 @@ impl Creation {
             ..Parameters::default()
         };
         let format = Format::RedisBloomCuckoo;
-        let planned = RedisBloomCuckoo::plan(format, &given).map_err(no_memory)?;
+        let planned = Filter::plan(format, &given).map_err(no_memory)?;
         check_size(context, planned.bytes, planned.bytes).map_err(no_memory)?;
-        let filter = RedisBloomCuckoo::new(format, &given).map_err(no_memory)?;
+        let filter = Filter::new(format, &given).map_err(no_memory)?;
         let filter = match self.seed {
             Some(seed) => filter.with_seed(seed),
             None => filter,
@@ -159,7 +147,7 @@ enum Outcome {
 /// Adds an item. The filter grows if it fits, to a size that was not `refused` before.
 fn add_item(
     context: &Context,
-    filter: &mut RedisBloomCuckoo,
+    filter: &mut Filter,
     item: &[u8],
     new: bool,
     refused: &mut Option<u64>,
@@ -192,7 +180,7 @@ fn add_to(
     new: bool,
     creation: Option<&Creation>,
 ) -> Result<Vec<Outcome>, Refusal> {
-    let fill = |filter: &mut RedisBloomCuckoo| {
+    let fill = |filter: &mut Filter| {
         let most = match context.must_obey() {
             true => u64::MAX,
             false => settings::CF_MAX_EXPANSIONS.get() as u64,
@@ -233,19 +221,10 @@ fn add_to(
     Ok(outcomes)
 }
 
-/// `CF.ADD key item`
-fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
-    add_one(context, arguments, false)
-}
-
-/// `CF.ADDNX key item`
-fn addnx(context: &Context, arguments: &[Argument<'_>]) -> Answer {
-    add_one(context, arguments, true)
-}
-
-fn add_one(context: &Context, arguments: &[Argument<'_>], new: bool) -> Answer {
+/// `CF.ADD key item`, and `CF.ADDNX key item`, which adds it only if it is new.
+fn add<const NEW: bool>(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    let outcomes = add_to(context, *key, &[*item], new, Some(&Creation::usual()))?;
+    let outcomes = add_to(context, *key, &[*item], NEW, Some(&Creation::usual()))?;
     match outcomes[0] {
         Outcome::Added => context.reply_bool(true),
         Outcome::There => context.reply_bool(false),
@@ -255,17 +234,8 @@ fn add_one(context: &Context, arguments: &[Argument<'_>], new: bool) -> Answer {
     Ok(())
 }
 
-/// `CF.INSERT key [CAPACITY n] [NOCREATE] ITEMS item...`
-fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
-    insert_all(context, arguments, false)
-}
-
-/// `CF.INSERTNX key [CAPACITY n] [NOCREATE] ITEMS item...`
-fn insertnx(context: &Context, arguments: &[Argument<'_>]) -> Answer {
-    insert_all(context, arguments, true)
-}
-
-fn insert_all(context: &Context, arguments: &[Argument<'_>], new: bool) -> Answer {
+/// `CF.INSERT key [CAPACITY n] [NOCREATE] ITEMS item...`, and `CF.INSERTNX`, which adds only new ones.
+fn insert<const NEW: bool>(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, options @ ..] = arguments else { return Err(Refusal::Arity) };
     let mut creation = Creation::usual();
     let mut nocreate = false;
@@ -292,9 +262,9 @@ fn insert_all(context: &Context, arguments: &[Argument<'_>], new: bool) -> Answe
         return Err(Refusal::Text(range));
     }
     let creation = (!nocreate).then_some(&creation);
-    let outcomes = add_to(context, *key, items, new, creation)?;
+    let outcomes = add_to(context, *key, items, NEW, creation)?;
     context.reply_array(outcomes.len());
-    let bools = context.is_resp3() && !new;
+    let bools = context.is_resp3() && !NEW;
     for outcome in outcomes {
         match outcome {
             Outcome::NoMemory => context.reply_error(NO_GROWTH),
@@ -428,13 +398,13 @@ fn loadchunk(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         Found::Other => return Err(Refusal::WRONG_TYPE),
         Found::Missing if iterator == 1 => {
             const NOT_CREATED: Refusal = Refusal::Words("Couldn't create filter!");
-            let bytes = match RedisBloomCuckoo::from_header(data, 0) {
+            let bytes = match Filter::from_header(data, 0) {
                 Err(Error::GrowthLimit { bytes, .. }) => bytes,
                 Err(Error::Length { .. }) => return Err(Refusal::Words("Invalid header")),
                 _ => return Err(NOT_CREATED),
             };
             check_size(context, bytes, bytes).map_err(|_| NOT_CREATED)?;
-            let filter = RedisBloomCuckoo::from_header(data, bytes).map_err(|_| NOT_CREATED)?;
+            let filter = Filter::from_header(data, bytes).map_err(|_| NOT_CREATED)?;
             opened.set(Box::new(Cuckoo::new(filter)));
         }
         Found::Missing => return Err(NOT_FOUND),

@@ -1,11 +1,18 @@
 //! What the commands `BF.*` and `CF.*` share: lookups, and the option `SEED`.
 
+use std::ffi::CStr;
+
 use umbel_foreign::{ForeignFilter, Key};
 
 use crate::server::{Answer, Argument, Context, Either, Found, Refusal, Value};
 use crate::values::{Foreign, Kept};
 
 pub(crate) const NOT_FOUND: Refusal = Refusal::Words("ERR not found");
+
+/// The summary of `BF.EXISTS` and `CF.EXISTS`.
+pub(crate) const EXISTS: &CStr = c"Whether an item may be there";
+/// The summary of `BF.MEXISTS` and `CF.MEXISTS`.
+pub(crate) const MEXISTS: &CStr = c"Whether items may be there";
 
 /// The most characters of a seed.
 const MOST_SEED: usize = 20;

@@ -323,26 +323,13 @@ impl Signature {
             let (found, expected) = (self.signer(), trusted.to_string());
             return Err(ShareError::OtherSigner { found, expected });
         }
-        let mut hash = Sha512::new();
-        let read = io::copy(&mut file.take(self.length), &mut Hashing(&mut hash))?;
+        let mut hashed = Signer::new(io::sink());
+        io::copy(&mut file.take(self.length), &mut hashed)?;
+        let Signer { mut hash, length, .. } = hashed;
         hash.update(&self.block[..COVERED]);
         let signature = self.block[COVERED..BLOCK - 8].try_into().expect("64 bytes");
         let signature = ed25519_dalek::Signature::from_bytes(signature);
         let genuine = trusted.0.verify_prehashed_strict(hash, Some(CONTEXT), &signature);
-        if read == self.length && genuine.is_ok() { Ok(()) } else { Err(ShareError::Forged) }
-    }
-}
-
-/// Hashes what is written.
-struct Hashing<'a>(&'a mut Sha512);
-
-impl Write for Hashing<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        if length == self.length && genuine.is_ok() { Ok(()) } else { Err(ShareError::Forged) }
     }
 }

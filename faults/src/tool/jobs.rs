@@ -68,20 +68,7 @@ pub(crate) fn all() -> Result<Vec<Job>> {
 
 /// Runs a program in Python, for which the lines of `a` and `b` are lists. The calls that fail are those between two that
 /// nobody else makes.
-const SCRIPT: &str = "
-import os, sys, umbel, umbel.parquet
-program, out, error = compile(sys.argv[1], 'job', 'exec'), [], None
-lists = {name: open(name).read().split() for name in ('a', 'b')}
-os.getpriority(os.PRIO_PROCESS, 0)
-try:
-    exec(program, {'umbel': umbel, 'out': out, **lists})
-except Exception as found:
-    error = found
-os.getpriority(os.PRIO_PROCESS, 0)
-sys.stdout.write('\\n'.join(out))
-if error is not None:
-    sys.exit([print(type(error).__name__, error, sep=': ', file=sys.stderr), 2][1])
-";
+const SCRIPT: &str = include_str!("job.py");
 
 /// What runs jobs.
 #[derive(Clone)]

@@ -241,9 +241,9 @@ unsafe extern "C" fn find(name: *const c_char, found: *mut *mut c_void) -> c_int
 
 /// Casts functions to pointers by their names.
 macro_rules! table {
-    ($name:ident: $($of:literal => $function:path,)*) => {
+    ($name:ident: $($($of:literal)|+ => $function:path,)*) => {
         match $name {
-            $($of => $function as *const c_void,)*
+            $($($of)|+ => $function as *const c_void,)*
             _ => null(),
         }
     };
@@ -251,35 +251,21 @@ macro_rules! table {
 
 fn function(name: &str) -> *const c_void {
     table! { name:
-        "Calloc" => calloc,
-        "TryCalloc" => calloc,
+        "Calloc" | "TryCalloc" => calloc,
         "TryAlloc" => malloc,
         "Free" => free,
         "CreateCommand" => create_command,
-        "GetCommand" => some_pointer,
-        "SetCommandInfo" => nothing,
-        "SetModuleAttribs" => nothing,
-        "IsModuleNameBusy" => nothing,
-        "SetModuleOptions" => nothing,
         "CreateDataType" => create_type,
         "RegisterStringConfig" => register_text,
-        "RegisterNumericConfig" => nothing,
-        "LoadConfigs" => nothing,
         "GetServerVersion" => server_version,
         "Milliseconds" => milliseconds,
         "GetContextFlags" => flags,
-        "Log" => nothing,
-        "LogIOError" => nothing,
         "WrongArity" => wrong_arity,
         "ReplyWithError" => reply_error,
-        "ReplyWithLongLong" => reply,
-        "ReplyWithSimpleString" => reply,
-        "ReplyWithStringBuffer" => reply,
+        "ReplyWithLongLong" | "ReplyWithSimpleString" | "ReplyWithStringBuffer" | "ReplyWithBool"
+            | "ReplyWithDouble" | "ReplyWithNull" => reply,
         "ReplyWithArray" => reply_array,
         "ReplyWithMap" => reply_map,
-        "ReplyWithBool" => reply,
-        "ReplyWithDouble" => reply,
-        "ReplyWithNull" => reply,
         "OpenKey" => open_key,
         "CloseKey" => close_key,
         "DeleteKey" => delete_key,
@@ -292,9 +278,6 @@ fn function(name: &str) -> *const c_void {
         "StringToDouble" => to_double,
         "CreateString" => create_string,
         "FreeString" => free_string,
-        "Replicate" => nothing,
-        "ReplicateVerbatim" => nothing,
-        "NotifyKeyspaceEvent" => nothing,
         "EmitAOF" => emit,
         "SaveUnsigned" => save_unsigned,
         "LoadUnsigned" => load_unsigned,
@@ -304,22 +287,17 @@ fn function(name: &str) -> *const c_void {
         "LoadStringBuffer" => load_string,
         "IsIOError" => is_error,
         "DigestAddStringBuffer" => digest,
-        "DigestEndSequence" => nothing,
-        "DefragAlloc" => no_pointer,
-        // For filters larger than those here.
-        "BlockClient" => no_pointer,
-        "SetDisconnectCallback" => nothing,
-        "UnblockClient" => nothing,
-        "GetThreadSafeContext" => no_pointer,
-        "FreeThreadSafeContext" => nothing,
-        "ThreadSafeContextLock" => nothing,
-        "ThreadSafeContextUnlock" => nothing,
-        "AvoidReplicaTraffic" => nothing,
-        "GetRandomBytes" => nothing,
-        "GetServerInfo" => some_pointer,
-        "FreeServerInfo" => nothing,
         "ServerInfoGetFieldUnsigned" => info_number,
         "ServerInfoGetFieldC" => info_text,
+        "GetCommand" | "GetServerInfo" => some_pointer,
+        // Threads are for filters larger than those here.
+        "DefragAlloc" | "BlockClient" | "GetThreadSafeContext" => no_pointer,
+        "SetCommandInfo" | "SetModuleAttribs" | "IsModuleNameBusy" | "SetModuleOptions"
+            | "RegisterNumericConfig" | "LoadConfigs" | "Log" | "LogIOError" | "Replicate"
+            | "ReplicateVerbatim" | "NotifyKeyspaceEvent" | "DigestEndSequence" | "SetDisconnectCallback"
+            | "UnblockClient" | "FreeThreadSafeContext" | "ThreadSafeContextLock"
+            | "ThreadSafeContextUnlock" | "AvoidReplicaTraffic" | "GetRandomBytes" | "FreeServerInfo"
+            => nothing,
     }
 }
 

@@ -11,6 +11,7 @@ use umbel::{
 };
 use umbel_foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
 
+use crate::parameters;
 use crate::statistics::splitmix;
 use xtask::nightly;
 use xtask::run::{self, entries, root};
@@ -86,7 +87,8 @@ impl Target {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let targets = chosen(&arguments.targets)?;
+    let all: Vec<_> = Target::all().collect();
+    let targets = run::chosen(&arguments.targets, &all, |target| target.name())?;
     build()?;
     if let Some(input) = &arguments.input {
         let &[target] = &targets[..] else { bail!("an input is of one target: name that") };
@@ -107,20 +109,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         found.join("\n")
     );
     Ok(())
-}
-
-fn chosen(names: &[String]) -> Result<Vec<Target>> {
-    if names.is_empty() {
-        return Ok(Target::all().collect());
-    }
-    let target = |name: &String| {
-        let found = Target::all().find(|target| target.name() == name);
-        found.with_context(|| {
-            let all: Vec<_> = Target::all().map(Target::name).collect();
-            format!("no target is called {name}; there are {}", all.join(", "))
-        })
-    };
-    names.iter().map(target).collect()
 }
 
 /// The folder for everything that fuzzing makes.
@@ -231,7 +219,9 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
             }
             let mut formats = Format::ALL.to_vec();
             formats.retain(|format| target.format.is_none_or(|only| only == *format));
-            let is = |seed: &[u8], of: Format| Foreign::decode_with(of, seed, &told(of)).is_ok();
+            let is = |seed: &[u8], of: Format| {
+                Foreign::decode_with(of, seed, &parameters::told(of)).is_ok()
+            };
             seeds.retain(|seed| formats.iter().any(|format| is(seed, *format)));
             for format in formats {
                 for given in parameters(format) {
@@ -295,26 +285,9 @@ fn chains(folder: &Path) -> Result<Vec<Vec<u8>>> {
     heads.map(chain).collect()
 }
 
-/// The parameters that files of the format do not contain; the target has the same.
-fn told(format: Format) -> Parameters {
-    let mut given = Parameters::default();
-    if format.required().contains(&"salts") {
-        given.salts = [&b"a"[..], b"bc", b""].map(<[u8]>::to_vec).to_vec();
-    }
-    given
-}
-
 /// Parameters of small filters: the defaults, and with each option.
 fn parameters(format: Format) -> Vec<Parameters> {
-    let has = |name| format.parameters().contains(&name);
-    let mut given = told(format);
-    if has("keys") {
-        given.keys = (!format.counts_keys()).then_some(10);
-        given.fpp = (has("fpp") && format != Format::LevelDb).then_some(0.1);
-    } else {
-        given.bits = Some(77);
-        given.probes = has("probes").then_some(3);
-    }
+    let given = parameters::small(format);
     let options = format.options().iter().map(|(option, _)| given.clone().with(option));
     let mut all: Vec<_> = options.collect();
     all.push(given);

@@ -3,6 +3,10 @@
 mod fuzz;
 mod golden;
 
+#[path = "../../../crates/umbel-share/tests/all/made.rs"]
+mod made;
+#[path = "../../../crates/umbel-foreign/tests/all/small.rs"]
+mod parameters;
 #[allow(dead_code)]
 #[path = "../../../crates/umbel/tests/all/statistics.rs"]
 mod statistics;

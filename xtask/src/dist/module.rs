@@ -33,15 +33,7 @@ const LIBRARIES: [&str; 9] = [
     "ld-linux-aarch64.so.1",
 ];
 /// Adds to a filter and looks it up, in each server.
-const TRY: &str = "\
-import servers
-for version in servers.PROGRAMS:
-    with servers.Server(version) as server, server.client() as client:
-        client('UM.RESERVE', 'seen', '100', '0.01')
-        assert client('UM.ADD', 'seen', 'a') == client('UM.EXISTS', 'seen', 'a') == 1
-        assert client('BF.ADD', 'old', 'a') == 1
-print('used in', ', '.join(servers.PROGRAMS))
-";
+const TRY: &str = include_str!("try_module.py");
 
 pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>> {
     let plain = |triple: &&str| triple.split('.').next().unwrap_or_default().to_owned();

@@ -25,16 +25,7 @@ const FEATURES: &str = "parquet";
 /// The largest allowed archive, in bytes.
 const LARGEST: u64 = 6_000_000;
 /// Makes a zip file of sorted names that is the same whenever it is made.
-const ZIP: &str = "\
-import os, sys, time, zipfile
-out, top = sys.argv[1:3]
-when = time.gmtime(int(os.environ['SOURCE_DATE_EPOCH']))[:6]
-with zipfile.ZipFile(out, 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as file:
-    for path in sorted(os.path.join(f, n) for f, _, names in os.walk(top) for n in names):
-        info = zipfile.ZipInfo(path.replace(os.sep, '/'), when)
-        info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-        file.writestr(info, open(path, 'rb').read())
-";
+const ZIP: &str = include_str!("zip.py");
 
 /// Makes the programs, and packages of the Linux ones.
 pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>> {

@@ -17,14 +17,8 @@ use crate::{cross, parts};
 /// The others check a wheel's metadata, the libraries that it needs, and its use of Python's stable interface.
 const PYTHON: Python = Python {
     name: "dist-python",
-    packages: &[
-        ("maturin", "1.16.0"),
-        ("ziglang", "0.17.1"),
-        ("numpy", "2.4.6"),
-        ("twine", "7.0.0"),
-        ("auditwheel", "6.8.2"),
-        ("abi3audit", "0.0.26"),
-    ],
+    packages: "maturin==1.16.0 ziglang==0.17.1 numpy==2.4.6 twine==7.0.0 \
+               auditwheel==6.8.2 abi3audit==0.0.26",
 };
 /// A system that a wheel is made for.
 struct System {
@@ -42,13 +36,7 @@ const SYSTEMS: [System; 4] = [
 /// The largest allowed wheel, in bytes.
 const LARGEST: u64 = 6_000_000;
 /// Where Cargo finds the dependencies in the source archive.
-const SOURCES: &str = "\
-[source.crates-io]
-replace-with = \"vendored\"
-
-[source.vendored]
-directory = \"vendor\"
-";
+const SOURCES: &str = include_str!("vendored.toml");
 /// Makes a filter, to check that a wheel works.
 const TRY: &str = "import umbel; seen = umbel.Bloom(100); assert seen.add('a') and 'a' in seen; \
                    assert list(umbel.dedup(['a', 'a'])) == ['a']; print(umbel.__version__)";

@@ -35,38 +35,8 @@ const PEERS: &[Program] = &[
     program("sbbf", &["hashed"]),
 ];
 
-/// What a reader must know about peers: the first word of the name, and the note.
-const NOTES: &[(&str, &str)] = &[
-    (
-        "xorf",
-        "static: built at once from all keys, at one rate. BinaryFuse8 has 2⁻⁸ and stands with 1 %, \
-         BinaryFuse16 has 2⁻¹⁶ and stands with 0.1 %.",
-    ),
-    (
-        "qfilter",
-        "a quotient filter; removes and counts. Its slots are a power of two, so its bits depend on where \
-         the number of keys lies between two of them. To grow it has to know the most keys beforehand.",
-    ),
-    (
-        "cuckoofilter",
-        "a cuckoo filter; removes. Fingerprints of 8 bits, so one rate, 3 % when full, and slots in a power \
-         of two. Takes keys, not hashes: its time holds SipHash-1-3. No release since August 2020.",
-    ),
-    (
-        "scalable_cuckoo_filter",
-        "a chain of cuckoo filters; removes. Takes keys, not hashes: its time holds SipHash-1-3.",
-    ),
-    (
-        "growable-bloom-filter",
-        "a chain of Bloom filters of slices. Takes keys, not hashes: its time holds XXH3. Its first filter \
-         has the whole rate asked for, so that the chain passes it as it grows. It does not tell its \
-         size: the bytes are those of its serialized form.",
-    ),
-    ("Parquet", "split blocks, in the sizes of Parquet's writers: powers of two."),
-    ("FastLocalBloom", "RocksDB's, of as many bytes as umbel's blocked filter."),
-    ("parquet", "the same of the crate. Takes keys, not hashes: its time holds XXH64."),
-    ("sbbf-rs-safe", "split blocks, as many as the rate needs."),
-];
+/// What a reader must know about peers: the first word of the name, a colon, and the note.
+const NOTES: &str = include_str!("notes.txt");
 
 /// The cases left by `only`. The kinds' program must exist: it lists the kinds.
 pub(crate) fn cases(target: &Path, quick: bool, only: &[String]) -> Result<Vec<rounds::Case>> {
@@ -110,20 +80,8 @@ pub(crate) fn markdown(record: &Record) -> String {
     for case in record.cases() {
         case_table(record, case, &mut page);
     }
-    page.push_str(
-        "## What the columns mean\n\n\
-         - *insert, hit, miss ns*: wall time over keys, one thread: median [least–most] over the rounds. Of a \
-         filter that is built at once, *insert* is the whole construction, marked *built*.\n\
-         - *rate counted*: false positives over 4 million fresh keys, or over as many more as give some \
-         thousand; *bits per key*: of the filter's data, rounding included.\n\
-         - *÷ bound*: bits per key over log2(1/rate counted), below which no filter of that rate can be. It makes \
-         filters of different rates comparable; their times are of different products all the same.\n\
-         - *÷ plain*: insert / hit / miss in batches over those of a plain blocked filter of as many bytes, asked \
-         for the same rate, in the same process: what the kind costs beyond its memory.\n\
-         - *grown from 1/64*: planned for a 64th of the keys.\n\n\
-         ## The other filters\n\n",
-    );
-    for (peer, note) in NOTES {
+    page.push_str(include_str!("columns.txt"));
+    for (peer, note) in NOTES.lines().filter_map(|line| line.split_once(": ")) {
         let version = record.samples.iter().find(|sample| is(peer, &sample.peer));
         if let Some(Sample { version, .. }) = version {
             let _ = writeln!(page, "- *{peer}* {version}: {note}");

@@ -26,7 +26,7 @@ use crate::bits::{count_ones, or};
 use crate::bytes::{check, refuse};
 use crate::hash::xxh64;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
+use crate::plain::{Layout, Plain, Shape, has_shape};
 use crate::{Bytes, Error, ForeignFilter, Format, Key, Parameters, Plan};
 use thrift::Thrift;
 
@@ -190,8 +190,6 @@ pub fn declared_extent(content: &[u8]) -> Result<Range<usize>, Error> {
     let start = thrift.at();
     Ok(start..start + bytes as usize)
 }
-
-impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = u64;

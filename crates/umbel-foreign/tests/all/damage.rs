@@ -7,6 +7,7 @@ use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Paramete
 
 use super::long;
 use super::manifest::{manifests, settings};
+use super::small::{small, told};
 
 /// A small filter of each format with a few keys in it, larger ones of those that grow.
 fn files() -> Vec<(Format, Vec<u8>)> {
@@ -16,36 +17,15 @@ fn files() -> Vec<(Format, Vec<u8>)> {
 
 fn make_files() -> Vec<(Format, Vec<u8>)> {
     let all = || Format::ALL.iter().copied();
-    let small_ones = all().map(|format| (format, small(format, 8)));
-    let grown = all().filter(|format| format.grows()).map(|format| (format, small(format, 100)));
+    let small_ones = all().map(|format| (format, filled(format, 8)));
+    let grown = all().filter(|format| format.grows()).map(|format| (format, filled(format, 100)));
     small_ones.chain(grown).collect()
 }
 
-fn small(format: Format, keys: u32) -> Vec<u8> {
-    let names = format.parameters();
-    let has = |name| names.contains(&name);
-    let mut given = told(format);
-    if has("keys") && !format.counts_keys() {
-        given.keys = Some(10);
-    }
-    if has("fpp") && format != Format::LevelDb {
-        given.fpp = Some(0.1);
-    } else if has("bits") {
-        given.bits = Some(77);
-        given.probes = has("probes").then_some(3);
-    }
+fn filled(format: Format, keys: u32) -> Vec<u8> {
     let texts: Vec<String> = (0..keys).map(|i| format!("key {i}")).collect();
     let keys = texts.iter().map(|text| Key::from(text.as_str()));
-    Foreign::build(format, &given, keys).unwrap().encode().unwrap()
-}
-
-/// The parameters that a file does not contain.
-fn told(format: Format) -> Parameters {
-    let salts = [&b"a"[..], b"b"].map(<[u8]>::to_vec).to_vec();
-    match format {
-        Format::SaltedSha1 => Parameters { salts, ..Parameters::default() },
-        _ => Parameters::default(),
-    }
+    Foreign::build(format, &small(format), keys).unwrap().encode().unwrap()
 }
 
 /// Whether a file of this format contains its own length.

@@ -11,6 +11,7 @@ mod datasketches;
 mod manifest;
 mod model;
 mod sizes;
+mod small;
 
 use std::collections::BTreeMap;
 use std::path::Path;

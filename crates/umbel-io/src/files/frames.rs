@@ -572,7 +572,7 @@ mod tests {
     use std::io::{Cursor, Read, Write};
 
     use super::*;
-    use crate::compression::{decoder, recognize};
+    use crate::compression::{self, Compression, Decoder, recognize};
 
     /// Lines that compress about as well as logs.
     fn text(lines: u64) -> Vec<u8> {
@@ -682,6 +682,17 @@ mod tests {
         }
     }
 
+    /// The text of these bytes, which follow a point.
+    fn decoder(
+        format: Option<Compression>,
+        bytes: &[u8],
+        from: &Point,
+        every: Option<u64>,
+    ) -> anyhow::Result<Decoder> {
+        let source = Box::new(Cursor::new(bytes.to_vec()));
+        compression::decoder(format, source, from, every, 1 << 26, 1 << 24)
+    }
+
     /// Frames with little or no text do not fill memory with places.
     #[test]
     fn places_are_fewer_than_frames() {
@@ -689,11 +700,9 @@ mod tests {
         let short = zstd::encode_all(&b"a\n"[..], 1).unwrap().repeat(10_000);
         let start = zstd::encode_all(&b""[..], 1).unwrap();
         for (bytes, text) in [(empty, 0), (short, 20_000)] {
-            let (compression, source) =
-                recognize(Box::new(Cursor::new([&start[..], &bytes].concat()))).unwrap();
-            let none = Point::default();
-            let mut from =
-                decoder(compression, source, &none, Some(1 << 20), 1 << 26, 1 << 24).unwrap();
+            let bytes = [&start[..], &bytes].concat();
+            let (format, _) = recognize(Box::new(Cursor::new(bytes.clone()))).unwrap();
+            let mut from = decoder(format, &bytes, &Point::default(), Some(1 << 20)).unwrap();
             assert_eq!(from.read_to_end(&mut Vec::new()).unwrap(), text);
             assert!(from.points().len() < 10);
         }
@@ -730,11 +739,10 @@ mod tests {
         let text = text(20_000);
         for (format, bytes) in streams(&text) {
             let text = if format == "lz4" { text.repeat(2) } else { text.clone() };
-            let (compression, source) = recognize(Box::new(Cursor::new(bytes.clone()))).unwrap();
+            let (compression, _) = recognize(Box::new(Cursor::new(bytes.clone()))).unwrap();
             let mut all = Vec::new();
             let none = Point::default();
-            let mut from =
-                decoder(compression, source, &none, Some(EVERY), 1 << 26, 1 << 24).unwrap();
+            let mut from = decoder(compression, &bytes, &none, Some(EVERY)).unwrap();
             from.read_to_end(&mut all).unwrap();
             assert!(all == text, "{format}");
             let points = from.points();
@@ -743,8 +751,8 @@ mod tests {
                 let resume =
                     point.resume.as_ref().map(|resume| Resume::decode(&resume.encode()).unwrap());
                 let point = Point { resume, ..point };
-                let rest = Box::new(Cursor::new(bytes[point.input as usize..].to_vec()));
-                let mut rest = decoder(compression, rest, &point, None, 1 << 26, 1 << 24).unwrap();
+                let rest = &bytes[point.input as usize..];
+                let mut rest = decoder(compression, rest, &point, None).unwrap();
                 let mut read = Vec::new();
                 rest.read_to_end(&mut read).unwrap();
                 assert!(read == text[point.text as usize..], "{format} from {}", point.input);
@@ -752,18 +760,15 @@ mod tests {
             // Cut off anywhere, and with another byte: an error, or the start of the text where a frame ends.
             for i in 0..60 {
                 let at = 1 + umbel::internals::mix(i) as usize % (bytes.len() - 1);
-                let cut = Box::new(Cursor::new(bytes[..at].to_vec()));
                 let mut read = Vec::new();
-                let decoded = decoder(compression, cut, &none, None, 1 << 26, 1 << 24)
+                let decoded = decoder(compression, &bytes[..at], &none, None)
                     .and_then(|mut cut| Ok(cut.read_to_end(&mut read)?));
                 assert!(text.starts_with(&read), "{format} cut at {at}");
                 assert!(decoded.is_err() || format != "gzip", "{format} cut at {at}");
                 if format == "gzip" {
                     let mut other = bytes.clone();
                     other[at.max(34)] ^= 4;
-                    let other = Box::new(Cursor::new(other));
-                    let mut other =
-                        decoder(compression, other, &none, None, 1 << 26, 1 << 24).unwrap();
+                    let mut other = decoder(compression, &other, &none, None).unwrap();
                     assert!(other.read_to_end(&mut Vec::new()).is_err(), "{at}");
                 }
             }

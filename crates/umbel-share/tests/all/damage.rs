@@ -207,7 +207,7 @@ fn keys_are_lines_of_text() {
 #[test]
 fn keys_as_in_the_rfc() {
     let secret = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
-    let secret = crate::golden::secret_key(secret);
+    let secret = crate::made::secret_key(secret);
     let public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
     let text = secret.public().to_string();
     assert!(text.starts_with(&format!("umbel-public-key-1 {public} check ")), "{text}");

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use umbel_share::sign::{Label, SecretKey, Signature, Signer};
+use umbel_share::sign::Signature;
 
+use crate::made::{secret_key, signed_as};
 use crate::{delta_of, packed, patched, unpacked};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shared");
@@ -54,25 +55,15 @@ fn deltas() {
     assert!(cases.len() >= 4);
 }
 
-/// The key of 64 digits.
-pub(crate) fn secret_key(digits: &str) -> SecretKey {
-    let byte = |at: usize| u8::from_str_radix(&digits[2 * at..][..2], 16).unwrap();
-    SecretKey::from_bytes(std::array::from_fn(byte))
-}
-
 #[test]
 fn signatures() {
     for case in cases("signed") {
         let (file, of) = (read(&case, "file"), read(&case, "of"));
-        let key = secret_key(case["secret"].as_str().unwrap());
-        assert_eq!(key.public().to_string(), case["public"].as_str().unwrap());
+        let public = secret_key(case["secret"].as_str().unwrap()).public();
+        assert_eq!(public.to_string(), case["public"].as_str().unwrap());
         // Ed25519 has no random part.
-        let (list, serial) = (case["list"].as_str().unwrap(), case["serial"].as_u64().unwrap());
-        let mut signer = Signer::new(Vec::new());
-        std::io::Write::write_all(&mut signer, &of).unwrap();
-        let again = signer.finish(&key, &Label::new(list, serial).unwrap()).unwrap();
-        assert!(again == file, "{case} would be signed otherwise");
+        assert!(signed_as(&case, &of) == file, "{case} would be signed otherwise");
         let signature = Signature::of_bytes(&file).unwrap().unwrap();
-        signature.check(&file[..], &key.public()).unwrap();
+        signature.check(&file[..], &public).unwrap();
     }
 }

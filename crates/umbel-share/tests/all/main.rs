@@ -2,27 +2,21 @@
 
 mod damage;
 mod golden;
+mod made;
 mod round_trips;
 mod sizes;
 mod summary;
 mod trust;
 mod world;
 
-use std::io::{Cursor, Read};
+use std::io::Read;
 
 use umbel::internals::{GOLDEN, mix, place};
 use umbel::{AnyFilter, Filter, InsertError, KeyHasher, Kind, Plan};
 use umbel_share::sign::{Label, SecretKey, Signer};
 use umbel_share::{ShareError, delta, pack};
 
-/// Packs a filter's file.
-fn packed(file: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let encoder = pack::Encoder::new(file, file.len() as u64).unwrap();
-    let length = encoder.write(&mut out).unwrap();
-    assert_eq!(length, out.len() as u64);
-    out
-}
+use made::{delta_of, file, packed};
 
 fn unpacked(packed: &[u8]) -> Result<Vec<u8>, ShareError> {
     let mut decoder = pack::Decoder::new(packed, u64::MAX)?;
@@ -30,18 +24,6 @@ fn unpacked(packed: &[u8]) -> Result<Vec<u8>, ShareError> {
     decoder.read_to_end(&mut file)?;
     assert_eq!(decoder.length(), file.len() as u64);
     Ok(file)
-}
-
-/// A file in memory and its length.
-fn file(bytes: &[u8]) -> (Cursor<Vec<u8>>, u64) {
-    (Cursor::new(bytes.to_vec()), bytes.len() as u64)
-}
-
-fn delta_of(old: &[u8], new: &[u8]) -> Result<Vec<u8>, ShareError> {
-    let mut out = Vec::new();
-    let length = delta::Encoder::new(file(old), file(new))?.write(&mut out)?;
-    assert_eq!(length, out.len() as u64);
-    Ok(out)
 }
 
 fn patched(old: &[u8], delta: &[u8]) -> Result<Vec<u8>, ShareError> {

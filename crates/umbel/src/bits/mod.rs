@@ -189,10 +189,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::KeyHash;
 
     /// Numbers of probes: half of the time eight, which has its own code, so a single case may test it.
     pub(super) fn probes() -> impl Strategy<Value = u32> {
         prop_oneof![Just(8), 1u32..=32]
+    }
+
+    pub(super) fn hashes(seed: u64, count: usize) -> Vec<KeyHash> {
+        (0..count as u64).map(|i| KeyHash::from_u64(crate::hash::mix(seed ^ (i << 20)))).collect()
     }
 
     #[test]

@@ -37,6 +37,9 @@ pub(crate) struct Change {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Vector {
     pub(crate) file: String,
+    /// What it is for; left out where its numbers say it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) why: String,
     pub(crate) maker: String,
     pub(crate) kind: String,
     pub(crate) planned_keys: u64,

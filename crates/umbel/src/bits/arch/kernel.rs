@@ -311,11 +311,8 @@ mod tests {
 
     use super::super::pattern;
     use super::*;
-    use crate::bits::{Blocks, in_miri, place, tests::probes};
-
-    fn hashes(seed: u64, count: usize) -> Vec<KeyHash> {
-        (0..count as u64).map(|i| KeyHash::from_u64(crate::hash::mix(seed ^ (i << 20)))).collect()
-    }
+    use crate::bits::tests::{hashes, probes};
+    use crate::bits::{Blocks, in_miri, place};
 
     proptest! {
         #[test]

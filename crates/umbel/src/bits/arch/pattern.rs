@@ -151,26 +151,4 @@ mod tests {
             assert_eq!(block, mask(low, probes), "{probes}");
         }
     }
-
-    #[test]
-    fn lanes_set_one_bit_a_word_a_round() {
-        let low = 0xfedc_ba98_7654_3210;
-        let words = mask(low, 8).0.map(u64::from_le);
-        let fields: Vec<u32> = words.iter().map(|word| word.trailing_zeros()).collect();
-        assert_eq!(fields, (0..8).map(|lane| (low >> (6 * lane)) as u32 & 63).collect::<Vec<_>>());
-        assert!(words.iter().all(|word| word.count_ones() == 1));
-        assert!(mask(low, 32).0.iter().all(|word| (1..=4).contains(&word.count_ones())));
-    }
-
-    #[test]
-    fn scatter_sets_nine_bit_fields() {
-        let words = mask(511 | (64 << 9), 2).0.map(u64::from_le);
-        assert_eq!(words, [0, 1, 0, 0, 0, 0, 0, 1 << 63]);
-        for probes in (1..32).filter(|probes| probes % 8 != 0) {
-            assert!(
-                (1..=probes)
-                    .contains(&mask(crate::hash::mix(u64::from(probes)), probes).count_ones())
-            );
-        }
-    }
 }

@@ -339,17 +339,3 @@ fn declared(header: &Header) -> Result<CascadeCore<&'static [Block]>, FileError>
     let list = (listed > 0).then_some(List { blocks: &[][..], count: listed });
     Ok(CascadeCore { plan, included, excluded, levels, list })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_has_another_hash_in_each_level() {
-        let hash = KeyHasher::with_seed(7).hash("umbel");
-        assert_eq!(in_level(hash, 0), hash);
-        let KeyHash { high, low } = in_level(hash, 1);
-        assert_eq!((high, low), (0x6513_c1f3_b720_2102, 0xa60b_09a6_7fe2_5f64));
-        assert_eq!((crate::bits::place(high, 1000), low & 511), (394, 356));
-    }
-}
