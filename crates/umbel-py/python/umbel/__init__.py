@@ -42,6 +42,7 @@ from ._umbel import (
     open,
     update,
 )
+from ._unseen import unseen
 
 # What says so is in Python from 3.13 on.
 if not getattr(_sys, "_is_gil_enabled", lambda: True)():
@@ -88,5 +89,6 @@ __all__ = [
     "open",
     "parquet",
     "plan",
+    "unseen",
     "update",
 ]
