@@ -27,7 +27,8 @@ def test_the_page(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("module", [umbel, umbel.parquet, _plans, _search, _umbel])
-def test_docstrings(module):
+def test_docstrings(module, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     texts = [module, *vars(module).values()]
     documented = [value for value in texts if getattr(value, "__doc__", None)]
     examples = 0

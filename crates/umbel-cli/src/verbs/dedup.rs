@@ -23,8 +23,10 @@ pub(crate) fn dedup(args: &DedupArgs, name: &'static str) -> Result<Outcome> {
     if args.by_name && !options.form.records.has_header() {
         bail!("--by-name needs the names of columns: --csv or --tsv, without --no-header");
     }
-    if args.line_number && args.print.print == Print::Key {
-        bail!("--line-number is that of a record, and --print key prints none; omit one of them");
+    if args.print.print == Print::Key && (args.line_number || args.keep.contains(':')) {
+        bail!(
+            "--line-number and a field of --keep are those of a record, and --print key prints none; omit one of them"
+        );
     }
     options.form.by_name = args.by_name;
     let run = Run::start(name, args.work.voice, &options.resources.progress);
