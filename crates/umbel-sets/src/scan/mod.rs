@@ -249,9 +249,10 @@ impl<'a> Scanner<'a> {
                 all.add((*tally)?);
                 Some(all)
             });
-            let among = |name: &str| inputs.iter().any(|input| of(input) && input.name() == name);
+            // Of the first input that has one, whichever was read first.
+            let first = |input: &Input| self.progress.no_key(|name| name == input.name());
             if all.is_some_and(|all| all.is_keyless())
-                && let Some(error) = self.progress.no_key(among)
+                && let Some(error) = inputs.iter().filter(|input| of(input)).find_map(first)
             {
                 return Err(self.located(error, inputs));
             }
