@@ -249,9 +249,9 @@ pub enum Error {
     #[error(
         "{name}: {}",
         if *twice {
-            format!("has two columns named {field:?}, which would be alike in joined rows; rename one of them")
+            format!("has two columns named {field:?}; joined rows would have both, so rename one of them")
         } else {
-            format!("column {field:?} is named like one of the first file, and is not part of the key; put a prefix in front of such names that tells them apart")
+            format!("column {field:?} has the name of one in the first file, and is not part of the key; give such names a prefix")
         }
     )]
     SameColumn {
@@ -264,7 +264,7 @@ pub enum Error {
     },
     /// A JSON record has a member with the same name as one of the record it is joined with, besides the key.
     #[error(
-        "{at}: the joined record would have two members {field:?}; put a prefix in front of those of the second file that tells them apart"
+        "{at}: the joined record would have two members named {field:?}; give the names of one file a prefix"
     )]
     SameMember {
         /// The start of the record.
