@@ -41,8 +41,7 @@ pub fn align(
 ) -> Result<Vec<Input>, Error> {
     let several = inputs.len() > 1 || under.is_some();
     let together = several && compares_headers(rows, &options.form);
-    // What is spooled was rewritten before.
-    let copied = |input: &Input| !input.is_spooled() && rewrites(input.delimiter(), &options.form);
+    let copied = |input: &Input| !input.copied && rewrites(input.delimiter(), &options.form);
     if !together && !inputs.iter().any(copied) {
         return Ok(inputs);
     }
@@ -75,14 +74,14 @@ pub fn align(
     Ok(aligned)
 }
 
-/// The rows of an input, which is open. If it was spooled, lines that are no rows are left out already.
+/// The rows of an input, which is open. If it was copied, lines that are no rows are left out already.
 fn rows_of<'a>(
     input: &Input,
     reader: &'a Reader<'a>,
     options: &Options,
 ) -> Result<Rewritten<ReadFrom<'a>>, Error> {
     let mut rows = Rewritten::new(input.name(), reader.from(0), input.delimiter(), options)?;
-    if input.is_spooled() {
+    if input.copied {
         (rows.form.skip, rows.form.comment) = (0, None);
     }
     Ok(rows)

@@ -34,7 +34,7 @@ pub struct Input {
     pub(crate) delimiter: Option<u8>,
     /// The columns of its rows, if they are joined with others; for JSON lines, any number means that they are.
     pub(crate) columns: Option<usize>,
-    /// Whether its records were copied one by one, so that its lines are not those of the file.
+    /// Whether its records were copied one by one: what the form says of lines is done, and these are not the file's own.
     pub(crate) copied: bool,
     _held: Held,
 }
@@ -184,9 +184,9 @@ impl Input {
         self.stamp.length
     }
 
-    /// Whether it was copied to a temporary file: to make it readable again, or with other rows.
-    pub(crate) fn is_spooled(&self) -> bool {
-        matches!(self.bytes, Bytes::Open(Handle::Spooled(..)))
+    /// Bytes that were copied to a temporary file to make it readable again.
+    pub(crate) fn spooled_bytes(&self) -> u64 {
+        if let Bytes::Open(Handle::Spooled(..)) = self.bytes { self.length() } else { 0 }
     }
 
     /// Opens it for reading; an error if it has changed.
@@ -440,7 +440,7 @@ impl SpoolWriter {
     /// [`Error::Temporary`].
     pub fn finish(self) -> Result<Input, Error> {
         let file = Arc::new(TempFile::finish(self.out)?);
-        Ok(Input::spooled(self.name, file, 0, self.length))
+        Ok(Input::spooled(self.name, file, 0, self.length).copied())
     }
 }
 

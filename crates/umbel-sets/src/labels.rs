@@ -39,6 +39,14 @@ impl<'a> LabelColumn<'a> {
         Self { labels, records }
     }
 
+    /// Sets `text` to the label of one of them.
+    pub(crate) fn write_one(&self, number: usize, text: &mut Vec<u8>) {
+        self.labels[number].clone_into(text);
+        if let Records::Csv { delimiter, .. } = *self.records {
+            quote(text, 0, delimiter);
+        }
+    }
+
     /// Sets `text` to the labels of those that `has` a line.
     pub(crate) fn write(&self, has: impl Fn(usize) -> bool, text: &mut Vec<u8>) {
         text.clear();

@@ -19,7 +19,7 @@ impl Report {
     /// Accounts for inputs, once: their lines, the bytes spooled, and which grew.
     fn inputs<'t>(&mut self, inputs: &[Input], tallies: impl IntoIterator<Item = &'t Tally>) {
         tallies.into_iter().for_each(|tally| self.tally(tally));
-        let spooled: u64 = inputs.iter().filter(|it| it.is_spooled()).map(Input::length).sum();
+        let spooled = inputs.iter().map(Input::spooled_bytes).sum::<u64>();
         self.bytes_read += spooled;
         self.bytes_spilled += spooled;
         let grown = inputs.iter().filter(|input| input.grew());

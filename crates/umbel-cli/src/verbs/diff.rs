@@ -88,14 +88,15 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     let told = args.counts || run.tells() && changes.different() > 0;
     run.finish(&report, "different", None);
     let others = changes.added + changes.removed;
-    if args.cells && others > 0 && !args.work.voice.quiet && !args.work.voice.json {
+    let speaks = !args.work.voice.quiet && !args.work.voice.json;
+    if args.cells && others > 0 && speaks {
         say(&format!(
             "umbel diff: {} of only one file, which {} no changed cells; --mark-column prints rows",
             counted(others, "row"),
             if others == 1 { "has" } else { "have" }
         ));
     }
-    if changes.uneven > 0 && !told && !args.work.voice.quiet && !args.work.voice.json {
+    if changes.uneven > 0 && !told && speaks {
         say(&format!(
             "umbel diff: {} more often in one file than in the other; --counts prints which",
             counted(changes.uneven, "line")

@@ -59,10 +59,10 @@ impl SetOperation<'_> {
                 [0, 8].map(|at| u64::from_le_bytes(words[at..at + 8].try_into().expect("8 bytes")));
             text.clear();
             if several {
-                names.write(|i| i as u64 == input, &mut text);
+                names.write_one(input as usize, &mut text);
                 match column {
                     Some(column) => text.push(column),
-                    None => text = [&text[1..text.len() - 1], b",\"line\":"].concat(),
+                    None => text.extend_from_slice(b",\"line\":"),
                 }
             }
             text.extend_from_slice(number.to_string().as_bytes());

@@ -151,11 +151,11 @@ impl Rule {
         self.counted.map_or(share, |counted| Counts::table(counted, share))
     }
 
-    /// Words in front of the row of each result: of the inputs that have it; or the number of its line, and its input.
+    /// Words of the inputs that have a line, in front of the row of each result.
     pub(super) fn words(self) -> usize {
         match self.counted {
             Some(Counted::Holders(words)) => words.into(),
-            _ => 2 * usize::from(self.numbered),
+            _ => 0,
         }
     }
 

@@ -51,7 +51,7 @@ pub(super) struct Write<'a, 'o> {
     pub(super) from: u64,
     /// Whether unique lines are wanted.
     pub(super) once: bool,
-    /// Words of the inputs that have a line, in front of its row, if these are counted; or of its number and input.
+    /// Words of the inputs that have a line, in front of its row, if these are counted.
     pub(super) words: usize,
     pub(super) numbered: bool,
     pub(super) output: &'a Mutex<ResultWriter<'a, 'o>>,
@@ -102,7 +102,7 @@ impl Work for (&Write<'_, '_>, Local) {
                         continue;
                     }
                     text.resize(8 * write.words, 0);
-                    if write.words > 0 && !write.numbered {
+                    if write.words > 0 {
                         text[lines.input() / 8] = 1 << (lines.input() % 8);
                     }
                     1
@@ -115,7 +115,6 @@ impl Work for (&Write<'_, '_>, Local) {
                 _ => continue,
             };
             if let Some(numbers) = &mut output.numbers {
-                text.clear();
                 for word in [numbers.of(lines, i), lines.input() as u64] {
                     text.extend_from_slice(&word.to_le_bytes());
                 }
