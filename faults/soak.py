@@ -1,8 +1,8 @@
 """Random jobs on a small disk that fills up and empties, on Linux: `python3 faults/soak.py --help`.
 
-Runs are killed, stopped by signals, and short of
-space or of open files, and then go on. Every answer is compared with one computed here, and so is what is left by
-a run that failed. Seeds name the inputs; when a signal or a full disk strikes is a matter of the clock.
+Runs are killed, stopped by signals, and run out of space or of open files; then they resume. Every answer is compared with one
+computed here, and so are the files that a failed run leaves. Seeds determine the inputs; the clock determines when a signal or
+a full disk strikes.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def count(what, number=1):
 
 
 class Difference(Exception):
-    """What should not be."""
+    """A wrong result."""
 
 
 def check(holds, *what):
@@ -61,7 +61,7 @@ def check(holds, *what):
 
 
 class Story:
-    """Jobs that belong together, with a folder for their inputs and one on the small disk."""
+    """Related jobs, with a folder for their inputs and one on the small disk."""
 
     def __init__(self, seed):
         self.dice = random.Random(seed)
@@ -84,7 +84,7 @@ class Story:
         shutil.rmtree(self.disk)
 
     def lines(self, most=500_000, universe=None):
-        """Some lines, in runs and at random, with repeats: fewer than twice `universe` different ones."""
+        """Some lines, in runs and at random, with repeats: fewer than twice `universe` distinct ones."""
         number = int(most ** self.dice.uniform(0.2, 1))
         universe = universe or 2 * number
         number = min(number, universe)
@@ -97,7 +97,7 @@ class Story:
         return lines
 
     def write(self, lines):
-        """A file of them, compressed or not, perhaps without the end of its last line."""
+        """Writes them to a file, compressed or not, perhaps without the last line feed."""
         self.number += 1
         path = self.inputs / f"{self.number}"
         text = b"\n".join(lines) + (b"\n" if not lines[-1] or self.dice.random() < 0.8 else b"")
@@ -111,11 +111,12 @@ class Story:
         return {"-j": self.dice.choice([1, 2, 4, 8]), "--memory": memory}
 
     def attempt(self, arguments, options, stdin=None, stdout=None, during=None):
-        """Runs it once, perhaps with a fault; returns "done", or why not."""
+        """Runs it once, perhaps with a fault; returns "done", or why it ended."""
+        verb = arguments[arguments[0] == "filter"]
         words = [UMBEL, *arguments, "--json"]
-        if arguments[0] not in ("merge", "pack", "unpack", "delta", "patch"):
+        if verb not in ("merge", "pack", "unpack", "delta", "patch"):
             words += ["-j", str(options["-j"]), "--memory", f"{options['--memory']}MiB"]
-        usual = self.usual.get(arguments[0], 0.05)
+        usual = self.usual.get(verb, 0.05)
         fate = self.dice.random()
         if fate < 0.1:
             words = ["prlimit", f"--nofile={self.dice.randrange(5, 30)}", *words]
@@ -143,12 +144,13 @@ class Story:
         for path in self.tmp.iterdir():
             path.unlink()
         if child.returncode in (0, 1):
-            self.usual[arguments[0]] = (usual + time.monotonic() - begin) / 2
-            report = json.loads(messages.rstrip().splitlines()[-1])
+            self.usual[verb] = (usual + time.monotonic() - begin) / 2
+            # Next to warnings.
+            report = next(line for line in map(json.loads, messages.splitlines()) if line["type"] == "report")
             check(report["peak_memory"] <= (options["--memory"] << 20) + SLACK, "the cap:", messages, *words)
             for number in ("bytes_read", "bytes_written", "bytes_spilled"):
                 count(number, report.get(number, 0))
-            count(f"done {arguments[0]}")
+            count(f"done {verb}")
             return "done"
         if delay is not None and (child.returncode == -sign or "stopped:" in messages):
             count("killed" if sign == signal.SIGKILL else "stopped")
@@ -165,7 +167,7 @@ class Story:
         raise Difference("failed:", messages, *words)
 
     def until_done(self, arguments, after=lambda how: None, tries=None, **more):
-        """Runs it until it is done, or so often, and looks at what each run leaves."""
+        """Runs it until it is done, or `tries` times, and checks the files that each run leaves."""
         options = self.options()
         for _ in range(tries or 1000):
             how = self.attempt(arguments, options, **more)
@@ -177,7 +179,7 @@ class Story:
         check(tries, "never done:", *arguments)
 
     def answers(self, arguments, wanted, stdin=None):
-        """Its answer is this, in a file that is whole or as before, or printed."""
+        """Checks for this answer: printed, or in a file that is complete or unchanged."""
         if self.dice.random() < 0.6:
             path = self.disk / "out"
             before = b"before\n" if self.dice.random() < 0.5 else None
@@ -190,7 +192,7 @@ class Story:
 
             self.until_done([*arguments, "-o", str(path)], after, stdin=stdin)
         else:
-            # On the large disk: what is printed is the caller's.
+            # On the large disk: storing printed output is the caller's job.
             path = self.inputs / "out"
 
             def after(how):
@@ -265,7 +267,7 @@ def join(story):
 
 
 def unseen(story):
-    """Batches to one filter: each line is in the file once, whatever happened."""
+    """Adds batches to one filter: each line is in the file once, whatever happens."""
     dice = story.dice
     universe = int(10 ** dice.uniform(2, 5.3))
     out, seen = story.disk / "lines", story.disk / "seen"
@@ -273,7 +275,7 @@ def unseen(story):
                  "--checkpoint", dice.choice(["0s", "20ms", "1s", "60s"])]
     if dice.random() < 0.6:
         arguments += ["--keys", str(4 * universe), "--kind", dice.choice(["blocked", "classic", "sliced", "counting"])]
-    # Those of runs that ended well, and of others, which may be there or not.
+    # Lines of runs that ended well, and of other runs, which may be present or not.
     sure, perhaps = set(), set()
 
     def reader():
@@ -297,7 +299,7 @@ def unseen(story):
             check(perhaps.issuperset(found), "invented:", len(set(found) - perhaps), "lines,", how, *arguments)
             are_in(seen, sure)
 
-        # Now and then one is given up, and the next batch is of other lines.
+        # Sometimes a batch is abandoned, and the next one has other lines.
         tries = None if dice.random() < 0.8 else dice.randrange(1, 4)
         story.until_done([*arguments, str(story.write(batch))], after, tries, during=reader)
 
@@ -307,7 +309,7 @@ def are_in(path, lines):
     if not lines:
         return
     wanted = text(lines)
-    run = subprocess.run([UMBEL, "query", path, "--quiet"], input=wanted, capture_output=True, check=False)
+    run = subprocess.run([UMBEL, "filter", "query", path, "--quiet"], input=wanted, capture_output=True, check=False)
     check(run.stdout == wanted, "a key is lost:", path, run.returncode, run.stderr.decode(errors="replace"),
           wanted.count(b"\n"), run.stdout.count(b"\n"))
 
@@ -335,7 +337,7 @@ def filters(story):
                 if found != before:
                     are_in(path, lines)
 
-        story.until_done(["build", "--kind", kind, *keys, "-f", "-o", str(path), str(story.write(lines))], after)
+        story.until_done(["filter", "build", "--kind", kind, *keys, "-f", "-o", str(path), str(story.write(lines))], after)
 
     recorded = set(story.lines(100_000, universe))
     build(one, list(recorded))
@@ -344,21 +346,21 @@ def filters(story):
         more = story.lines(100_000, universe)
         match dice.choice(["add", "merge", "pack", "patch", "build"]):
             case "add":
-                story.until_done(["add", str(one), str(story.write(more))], kept)
+                story.until_done(["filter", "add", str(one), str(story.write(more))], kept)
                 recorded.update(more)
             case "merge" if kind not in ("scalable", "coded"):
                 build(names["two"], more)
-                story.until_done(["merge", "-f", "-o", str(one), str(one), str(names["two"])], kept)
+                story.until_done(["filter", "merge", "-f", "-o", str(one), str(one), str(names["two"])], kept)
                 recorded.update(more)
             case "pack":
-                story.until_done(["pack", str(one), "-f", "-o", str(names["change"])])
-                story.until_done(["unpack", str(names["change"]), "-f", "-o", str(one)], kept)
+                story.until_done(["filter", "pack", str(one), "-f", "-o", str(names["change"])])
+                story.until_done(["filter", "unpack", str(names["change"]), "-f", "-o", str(one)], kept)
             case "patch" if kind not in ("scalable", "coded"):
                 shutil.copy(one, story.inputs / "old")
-                story.until_done(["add", str(one), str(story.write(more))], kept)
+                story.until_done(["filter", "add", str(one), str(story.write(more))], kept)
                 recorded.update(more)
-                story.until_done(["delta", str(story.inputs / "old"), str(one), "-f", "-o", str(names["change"])])
-                story.until_done(["patch", str(story.inputs / "old"), str(names["change"]), "-f", "-o", str(one)], kept)
+                story.until_done(["filter", "delta", str(story.inputs / "old"), str(one), "-f", "-o", str(names["change"])])
+                story.until_done(["filter", "patch", str(story.inputs / "old"), str(names["change"]), "-f", "-o", str(one)], kept)
             case "build":
                 build(one, more)
                 recorded = set(more)
@@ -366,7 +368,7 @@ def filters(story):
 
 
 def index(story):
-    """An index that is updated finds what a search of every line finds."""
+    """An updated index finds the same as a search of every line."""
     dice = story.dice
     folder = story.inputs / "texts"
     folder.mkdir()
@@ -375,7 +377,7 @@ def index(story):
     def change(name):
         words = [b"w%d" % dice.randrange(20_000) for _ in range(int(10 ** dice.uniform(1, 5)))]
         lines = [b" ".join(words[i:i + 8]) for i in range(0, len(words), 8)]
-        # Another time of change, too.
+        # This also changes the modification time.
         path = folder / name
         path.unlink(missing_ok=True)
         path.write_bytes(text(lines))
@@ -434,7 +436,7 @@ def work(worker):
             count("stories")
         except Exception as error:  # pylint: disable=broad-exception-caught
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-                # The disk was full for this script, too.
+                # The disk was full for this script as well.
                 count("given up")
                 continue
             with lock:

@@ -1,7 +1,7 @@
-"""Jobs of `umbel` over whole files beside `wc -l` and peers, as whole commands.
+"""Jobs of `umbel` over whole files next to `wc -l` and peers, as whole commands.
 
-Makes or reuses the data, checks the answers once, then runs every command once a round, in another order each round, and
-prints Markdown tables of time, CPU and peak memory. README.md above this folder tells what each figure means. Python
+Makes or reuses the data, checks the answers once, then runs every command once per round, in a different order each round,
+and prints Markdown tables of time, CPU and peak memory. README.md in the parent folder explains each figure. Python
 3.10 or later on Linux, standard library only.
 """
 

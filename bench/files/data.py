@@ -16,7 +16,7 @@ SEED, LINE_BYTES = 1, 66
 
 @dataclasses.dataclass
 class Data:
-    """Two files of as many distinct lines each, of which `shared` stand in both, and the folder they lie in."""
+    """Two files with the same number of distinct lines, `shared` of which are in both, and their folder."""
 
     home: pathlib.Path
     lines: int
@@ -38,7 +38,7 @@ class Data:
         return not all(has_size(path, self.file_bytes) for path in (self.a, self.b))
 
     def make(self):
-        """Writes the files unless they are there."""
+        """Writes the files unless they exist."""
         self.home.mkdir(parents=True, exist_ok=True)
         if not self.missing():
             return
@@ -111,7 +111,7 @@ def crate(folder, name):
     root = folder / "peers"
     program = root / "bin" / name
     asks = [program, "--version"]
-    # huniq tells its author below.
+    # huniq prints its author below.
     if (output_of(asks) or "").split("\n")[0] != pinned:
         note(f"installing {pinned} into {root}")
         run_or_fail(["cargo", "install", "--quiet", "--locked", "--force", "--version", f"={CRATES[name]}", "--root", root, name])

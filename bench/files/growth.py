@@ -14,7 +14,7 @@ SHARED = 1 / 10
 # The first holds the filter of every size, the second does not.
 FITS, SMALL = "4GiB", "64MiB"
 TOLERANCE = 0.2
-# Under the second: at most so many times the time a line, of the greatest size and of that one.
+# With the second cap, a line of the greatest size takes at most this many times as long as one of this size.
 CLIFF, FROM = 2.0, 20_000_000
 
 
@@ -47,7 +47,7 @@ def reference(lines):
 
 
 def run(options, tmp):
-    """One size after the other, so that only one at a time takes disk and page cache."""
+    """One size after the other: only one at a time uses disk and page cache."""
     parts = []
     for size, times in SIZES.items():
         lines = max(1, round(size * options.scale / 2))

@@ -1,4 +1,4 @@
-"""The jobs over whole files: which commands run, what is a right answer, which goals hold."""
+"""The jobs over whole files: their commands, their right answers, their goals."""
 
 import dataclasses
 import filecmp
@@ -11,9 +11,9 @@ from run import Failure, clear, measure, note, run_or_fail, shell, why
 
 LINES, SHARED = 20_000_000, 2_000_000
 SET_CAPS = ["64MiB", "256MiB", "4GiB"]
-# At most so many times the time of the floor, by cap.
+# The most multiples of the floor's time, by cap.
 SET_GOALS = {"common": {"64MiB": 2, "256MiB": 1.5}, "except": {"256MiB": 1.5}}
-# Bits of a line in the filter of the floor: those of a blocked filter at 0.5 %, and at 1e-6.
+# Bits per line in the filter of the floor: as in a blocked filter at 0.5 %, and at 1e-6.
 FLOOR_BITS, FLOOR_BITS_FPP = 12, 39
 DEDUP_CAPS, DEDUP_GOAL_CAP = ["64MiB", "568MiB"], "568MiB"
 # Files and the bytes of each, for many small inputs.
@@ -23,7 +23,7 @@ DUCKDB_MEMORY = ["8GB", "1GB"]
 # What a process may use beyond --memory: code, stacks, the allocator's own.
 ALLOWANCE_MIB = 32
 
-# Stands in a command for the file its answer goes to, where that is not stdout.
+# Replaced in a command by the file for its answer, if that is not stdout.
 OUT = object()
 
 
@@ -40,7 +40,7 @@ class Case:
     cap: str | None = None
     # The rate of lines it may leave out; None: the answer is exact.
     fpp: float | None = None
-    # Its answer goes to a file on disk, not to nowhere.
+    # Its answer is written to a file on disk rather than discarded.
     written: bool = False
     # So slow that one round has to do.
     once: bool = False
@@ -106,7 +106,7 @@ class Job:
         clear(tmp)
         measure(["cat", *self.inputs])  # into the page cache
         for number in range(rounds):
-            # Turned by one each round, so that no command always follows the same one.
+            # Rotated by one each round: a command does not always follow the same one.
             turn = number % len(self.cases)
             for case in self.cases[turn:] + self.cases[:turn]:
                 if case.failed or (case.once and number):
@@ -123,7 +123,7 @@ class Job:
 
 
 def succeeded(case, sample):
-    """Exit 0; or umbel's 1, which says that nothing was found, where nothing was to be found."""
+    """Exit 0; or umbel's 1, for no result, where the right result is empty."""
     return sample["exit"] == (1 if case.cap and case.answer_lines == 0 else 0)
 
 
@@ -167,7 +167,7 @@ def floor(options, passes, lines, bits=FLOOR_BITS, kind="floor"):
 
 
 class Sets(Job):
-    """`umbel common` or `umbel except`: lines told apart from those of another file."""
+    """`umbel common` or `umbel except`: lines that are in another file, or are not."""
 
     def expected(self, tmp):
         path = self.data.home / f"{self.name}.sorted"
@@ -292,7 +292,7 @@ def dedup(options, tmp):
 
 
 class Many(Dedup):
-    """`umbel dedup` of many small files, beside one file of the same lines."""
+    """`umbel dedup` of many small files, next to one file of the same lines."""
 
     lines = property(lambda self: self.file_bytes // 67)
     file_bytes = property(lambda self: sum(path.stat().st_size for path in self.inputs))
@@ -334,14 +334,14 @@ def sizes(options):
 
 
 def chosen(options, cases):
-    """Those asked for; what is umbel's by another name goes with it."""
+    """The selected cases; a name of umbel's also selects its variants."""
     names = {"one": "umbel", "whole": "umbel", "umbel to a file": "umbel", "floor of one pass": "floor", "duckdb to a file": "duckdb",
              "duckdb at the cap": "duckdb", "semi": "umbel", "comm": "sort"}
     return [case for case in cases if names.get(case.kind, case.kind) in options.cases]
 
 
 def is_subsequence(few, many):
-    """Whether the lines of `few` stand in `many` in that order. The lines of `many` are distinct."""
+    """Whether the lines of `few` are in `many` in that order. The lines of `many` are distinct."""
     with open(few, "rb") as few, open(many, "rb") as many:
         wanted = next(few, None)
         for line in many:

@@ -10,7 +10,7 @@ from jobs import OUT, Case, Goal, Job, chosen, umbel
 from run import Failure, note, run_or_fail
 
 ROWS = 10_000_000
-# Odd, so that multiplication modulo 2⁶⁴ repeats no value: text that differs from row to row.
+# Odd, because multiplication by an odd number modulo 2⁶⁴ repeats no value: the text differs from row to row.
 MIX = [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F]
 
 
@@ -67,7 +67,7 @@ class Join(Job):
     file_bytes = property(lambda self: self.bytes_read)
 
     def check(self, tmp):
-        """umbel's answer must be that of the generator byte for byte, DuckDB's the same rows."""
+        """umbel's answer must equal the generator's byte for byte; DuckDB's must have the same rows."""
         expected, in_order = self.data.paths[2], tmp / "expected-sorted"
         run_or_fail(["sort", "-o", in_order, expected])
         for case in self.cases:
@@ -152,7 +152,7 @@ def joins(options, tmp):
 
 
 class Sorted(Job):
-    """`umbel common` of sorted files, beside `comm`."""
+    """`umbel common` of sorted files, next to `comm`."""
 
     lines = property(lambda self: 2 * self.data)
     file_bytes = property(lambda self: sum(path.stat().st_size for path in self.inputs))

@@ -16,7 +16,7 @@ ROOT = BENCH.parent
 
 
 def describe(options, cpus):
-    """What a number needs beside it: machine, versions, commit, time."""
+    """The context of a figure: machine, versions, commit, time."""
     commit = output_of(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"])
     if commit and output_of(["git", "-C", ROOT, "status", "--porcelain"]):
         commit += " and changes not committed"
@@ -213,7 +213,7 @@ def met(good):
 
 
 def judged(goal, job):
-    """Whether a goal is met, by the median of the ratios; nothing where a side was not asked for."""
+    """Whether a goal is met, by the median of the ratios; None if one side was not selected."""
     case = next((case for case in job.cases if case.name == goal.case), None)
     if case is None:
         return None

@@ -8,7 +8,7 @@ import time
 
 
 class Failure(Exception):
-    """Something that ends the bench, in words for the person who ran it."""
+    """An error that ends the bench, with a message for the user."""
 
 
 def note(words):
@@ -92,7 +92,7 @@ def shell(script, *arguments):
 
 
 def output_of(argv):
-    """What the command says, or None when it cannot."""
+    """The output of a command, or None if it fails."""
     try:
         done = subprocess.run([str(word) for word in argv], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     except OSError:

@@ -1,4 +1,4 @@
-"""Log files like those of real services, the same bytes for the same seed.
+"""Log files that resemble those from real services, the same bytes for the same seed.
 
     python3 bench/find/corpus.py DIR [--files 400] [--size 5000000] [--seed 1] [--plain]
 

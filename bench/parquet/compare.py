@@ -20,7 +20,7 @@ BYTES_PER_ROW = 68
 
 
 def words(numbers, digits):
-    """Each number as so many hexadecimal digits."""
+    """Each number as this many hexadecimal digits."""
     shifts = np.arange(4 * (digits - 1), -1, -4, dtype=np.uint64)
     nibbles = (numbers[:, None] >> shifts) & np.uint64(15)
     return np.frombuffer(b"0123456789abcdef", dtype=np.uint8)[nibbles]
@@ -67,7 +67,8 @@ def read(path):
 
 def add(path):
     out = path.with_suffix(".new")
-    subprocess.run([os.environ.get("UMBEL", "umbel"), "parquet", "add", *COLUMNS, path, "-o", out, "-q"], check=True)
+    columns = [f"--column={column}" for column in COLUMNS]
+    subprocess.run([os.environ.get("UMBEL", "umbel"), "parquet", "add", *columns, path, "-o", out, "-q"], check=True)
 
 
 def seconds(work, path):

@@ -1,7 +1,7 @@
 """umbel's Python package next to other packages of filters: one case after the other, in rounds.
 
-Each figure is seconds for COUNT keys at a rate of 1 %. In a round every package takes its turn; the table has the median of the
-rounds, the least and the most, and ratios within a round. Every answer is checked: no member is missed, and the rate is
+Each figure is seconds for COUNT keys at a rate of 1 %. In a round every package takes its turn; the table has the median, least
+and greatest figure over the rounds, and ratios within a round. Every answer is checked: no member is missed, and the rate is
 counted over fresh keys.
 """
 

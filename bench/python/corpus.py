@@ -1,8 +1,8 @@
 """The corpus recipe of docs/python.md on text made here, with umbel's filter, rbloom's and a Python set.
 
 Documents are lines of words drawn by Zipf's law; some are copies of earlier ones, whole or with words changed. Each package
-runs in a process of its own, and reports the documents kept, seconds of processor time, and its greatest resident memory. The set says which
-documents an exact answer keeps, as far as it gets with the memory that it is allowed.
+runs in a process of its own, and reports the documents kept, seconds of processor time, and its greatest resident memory. A
+set gives the exact answer, as far as it gets within the memory limit.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """umbel's Python package next to rbloom at every size: keys one by one, lists of a million, and NumPy's text.
 
-A figure is nanoseconds per key at a rate of 1 %. In a round both packages take their turn at the same keys, with the order reversed
-from round to round; the table has the median of the rounds, and the median, least and most of the ratios within a round. Loops
-over the keys are in the figures of both. A filter of each size is full; single calls take 200,000 of its keys, those of lists a
+A figure is nanoseconds per key at a rate of 1 %. In a round both packages take their turn at the same keys, with the order
+reversed from round to round; the table has the median of the rounds, and the median, least and greatest ratio within a round.
+Loops over the keys count for both. A filter of each size is full; single calls use 200,000 of its keys, calls with lists a
 million, which for small filters repeat.
 """
 

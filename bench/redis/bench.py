@@ -2,7 +2,7 @@
 
 Filters of 10⁸ keys are loaded, 90 % full: the same dump of RedisBloom into both, and an umbel file. Four clients send pipelines of 16
 commands, which were encoded before. In each round every case takes its turn, and in a case every server. Keys that are added are new;
-those that are looked up are all there, or all absent. Answers are counted and checked.
+looked-up keys are all present, or all absent. Answers are counted and checked.
 """
 
 import argparse
@@ -24,7 +24,7 @@ LOAD = Path(os.environ["UMBEL_LOAD"])
 LIMIT = Path(os.environ["UMBEL_LIMIT"])
 FPP = 0.01
 TOGETHER = 100
-# Where the numbers of absent keys begin, and of those that are added.
+# Absent keys are numbered from here, and added keys from there.
 ABSENT, NEW = 1 << 40, 1 << 41
 
 

@@ -24,7 +24,7 @@ CHUNK = 16 << 20
 
 
 def write(kind, folder, size):
-    """A snapshot of a filter of so many bytes; returns the bytes of its bits."""
+    """A snapshot of a filter of this many bytes; returns the bytes of its bits."""
     # The first link has half the rate: 11.03 bits for each key.
     with Server(kind, REDISBLOOM, folder) as server, server.client() as client:
         assert client("BF.RESERVE", "f", 0.01, int(8 * size / 11.03)) == "OK"

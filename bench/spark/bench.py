@@ -3,11 +3,11 @@
     cargo x bench --spark [--rows 10000000] [--build-rows 100000000] [--rounds 3] [--only join,inner,killed,common,build] [--ways spark,umbel] [--out FILE.jsonl]
 
 join     semi_join of two tables of keys of 40 bytes, 1 % common, next to Spark's sort-merge join without and with its runtime
-         filters, in turn, after each has run once; the time includes the plan. `--ways` names those that run
+         filters, in turn, after each has run once; the time includes the plan. `--ways` selects some of these
 inner    Spark's inner join of two such tables, 1 % and 90 % common, next to the same after a semi_join of the left one and of both
 killed   the semi_join with an executor killed midway: the rows must be the same
 common   90 % common: what the planner does
-build    a filter of keys of 40 bytes, with a driver of 1 GB, next to `umbel build` on one core
+build    a filter of keys of 40 bytes, with a driver of 1 GB, next to `umbel filter build` on one core
 Bytes of shuffle come from the stages of the REST interface. `processor` is the processor time of all processes together, in
 seconds, which other work on the machine changes less than the time. Each figure is a JSON object.
 """
@@ -79,7 +79,7 @@ def tables(spark, folder, rows, common):
 
 
 def total(df):
-    """A number and a sum that depend on all rows, so that all are computed."""
+    """A count and a sum that depend on all rows, which forces all to be computed."""
     row = df.agg(F.count("*"), F.sum(F.xxhash64(*df.columns).cast("decimal(38,0)"))).first()
     return row[0], str(row[1])
 
@@ -229,12 +229,12 @@ def main():
             lines, target = f"{folder}/lines", f"{folder}/filter.umbel"
             with open(lines, "w") as file:
                 file.writelines(hashlib.sha1(str(id).encode()).hexdigest() + "\n" for id in range(few))
-            command = ["taskset", "-c", "0", given.umbel, "build", "--threads", "1", "--keys", str(few), "--force", "-o", target, lines]
+            command = ["taskset", "-c", "0", given.umbel, "filter", "build", "--threads", "1", "--keys", str(few), "--force", "-o", target, lines]
             for number in range(given.rounds):
                 used, start = processor(), time.perf_counter()
                 subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
                 figures = {"seconds": round(time.perf_counter() - start, 2), "processor": round(processor() - used, 2)}
-                report(what="umbel build, one core", rows=few, **figures)
+                report(what="umbel filter build, one core", rows=few, **figures)
     finally:
         spark.stop()
         shutil.rmtree(folder)

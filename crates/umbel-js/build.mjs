@@ -22,8 +22,8 @@ for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) cpSync(join(root, name), j
 const manifest = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
 writeFileSync(join(place, "package.json"), `${JSON.stringify({ ...manifest, version }, null, 2)}\n`);
 // On npm's page there are no files next to it.
-const page = readFileSync(join(root, "docs/javascript.md"), "utf8");
-writeFileSync(join(place, "README.md"), page.replace(/\]\((?=[\w-]+\.md)/g, "](https://github.com/umbel/umbel/blob/main/docs/"));
+const page = readFileSync(join(here, "README.md"), "utf8");
+writeFileSync(join(place, "README.md"), page.replaceAll("](../../", "](https://github.com/umbel/umbel/blob/main/"));
 for (const name of ["index.js", "foreign.js"]) {
   const { Filter } = await import(pathToFileURL(join(place, name)));
   const filter = new Filter({ keys: 100 });

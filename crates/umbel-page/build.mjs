@@ -29,7 +29,7 @@ const FILES = ["icon.svg", "icon.png", "card.png", "umbel.webmanifest"];
 /** Packages in the scripts; others only build or test them. */
 const PACKAGES = ["uplot", "xz-decompress"];
 /** The words of each page, and the script that brings them; English is in main.js. */
-const PAGES = { "index.html": { words: "en" }, "de.html": { words: "de", script: "de.js" } };
+const PAGES = { "index.html": { words: "en" }, "zh.html": { words: "zh", script: "zh.js" } };
 const shared = { bundle: true, minify: true, target: "es2022", format: "iife", legalComments: "none", logLevel: "warning" };
 
 /** A core's module, as bytes in the script: the page's policy allows no connection to fetch it. It is compressed
@@ -76,14 +76,14 @@ async function translated(html, first, { words: language, script }) {
     });
 }
 
-const [first, main, plot, plans, files, style, german] = await Promise.all([
+const [first, main, plot, plans, files, style, chinese] = await Promise.all([
   bundle("src/first.ts"),
   bundle("src/main.ts"),
   bundle("src/plot.ts"),
   worker(options.core),
   worker(options.files),
   bundle("style.css"),
-  bundle("src/words/de.ts", { format: "iife", globalName: "umbelGerman", footer: { js: "globalThis.umbelWords=umbelGerman.de;" } }),
+  bundle("src/words/zh.ts", { format: "iife", charset: "utf8", globalName: "umbelChinese", footer: { js: "globalThis.umbelWords=umbelChinese.zh;" } }),
 ]);
 // Who shows a link asks for its picture by a whole address.
 const card = options.at ? new URL("card.png", options.at.replace(/\/?$/, "/")).href : "card.png";
@@ -94,7 +94,7 @@ const built = {
   "plot.js": plot,
   "core.js": plans,
   "files.js": files,
-  "de.js": german,
+  "zh.js": chinese,
 };
 for (const [name, language] of Object.entries(PAGES)) built[name] = await translated(html, first.trim(), language);
 for (const name of FILES) built[name] = await readFile(join(page, name));

@@ -9,7 +9,10 @@ import { join } from "node:path";
 import { start } from "../../crates/umbel-page/tests/browser.mjs";
 
 const pictures = process.argv[2];
-const PAGES = ["index", "docs/guide", "docs/compared", "docs/python", "docs/site/python", "docs/site/rust", "docs/mathematics", "FORMAT", "CHANGELOG", "search"];
+const PAGES = [
+  "index", "docs/tutorial", "docs/performance", "docs/python", "docs/site/python", "docs/site/rust", "docs/internals",
+  "crates/umbel-page/README", "examples/proxy/README", "FORMAT", "CHANGELOG", "search",
+];
 // The words, and the places that have to be among the results.
 const WORDS = {
   "bits per key": ["docs/"],

@@ -1,7 +1,7 @@
 """The guard of `umbel-cache` in Python: same keys, scripts and journal, so both can guard one table. `umbel-cache keep` is its keeper,
 and `umbel-cache rebuild` makes the filter.
 
-Needs redis-py and psycopg. docs/cache.md describes the pattern.
+Needs redis-py and psycopg. README.md describes the pattern.
 """
 
 import contextlib

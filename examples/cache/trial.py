@@ -1,5 +1,5 @@
 """Requests for keys that do not exist, in front of PostgreSQL: how many reach the table; and whether a guard ever denies a row
-that exists while servers fail. `cargo x test redis` runs it; docs/cache.md has figures.
+that exists while servers fail. `cargo x test redis` runs it; README.md has figures.
 """
 
 import contextlib

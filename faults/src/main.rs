@@ -1,7 +1,7 @@
 //! Tries umbel on a system that fails: lets the n-th system call of a job fail, for each n and several errors, or do less than
-//! asked. Each run has to end with the right answer, or with a message that names the file and nothing lost or left; then the
-//! next run, without a fault, has to give the right answer. With `--crashes` the power fails instead: what may then be on the
-//! disk has to open, with all that was recorded, and the next run has to give the right answer.
+//! requested. Each run must end with the right answer, or with a message that names the file and without losing or leaving
+//! anything; then the next run, without a fault, must give the right answer. With `--crashes` the power fails instead: the
+//! files then on the disk must open, with everything recorded in them, and the next run must give the right answer.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tool;

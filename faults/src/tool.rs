@@ -1,4 +1,5 @@
-//! Tries every job with each of its system calls failing, one at a time; or with what a power failure may leave of its files.
+//! Tries every job with each of its system calls failing, one at a time; or with the possible states of its files after a
+//! power failure.
 
 mod crashes;
 mod disk;
@@ -26,19 +27,20 @@ struct Arguments {
     /// A Python with the package
     #[arg(long)]
     python: PathBuf,
-    /// Only the job of this name, or those whose names contain it
+    /// Only the job of this name, or all jobs whose names contain it
     #[arg(long, default_value = "")]
     only: String,
-    /// Of calls of the same sort about the same file, so many of the first, and then every one whose number doubles
+    /// Per type of call and file, how many calls to try from the first; beyond that, every call whose number is a power of
+    /// two
     #[arg(long, default_value_t = 3)]
     first: usize,
     /// Instead of failing calls, try states of the files after a power failure
     #[arg(long)]
     crashes: bool,
-    /// States to try of each moment between two operations
+    /// States to try per moment between two operations
     #[arg(long, default_value_t = 40)]
     states: usize,
-    /// Draws the states of a moment that has more
+    /// Seed for choosing among more states
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Jobs at a time
@@ -57,9 +59,9 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-/// Whether nothing was found.
+/// Returns whether there are no findings.
 fn try_jobs(arguments: &Arguments) -> Result<bool> {
-    // A link to an interpreter is in the folder that has its packages.
+    // Not canonicalized: a link to an interpreter is in the folder that has its packages.
     let python = std::path::absolute(&arguments.python)?;
     let programs = Programs { umbel: arguments.umbel.canonicalize()?, python };
     let only = &arguments.only;
@@ -97,7 +99,7 @@ fn try_jobs(arguments: &Arguments) -> Result<bool> {
     Ok(findings == 0)
 }
 
-/// Of all jobs.
+/// Sums over all jobs.
 #[derive(Default)]
 struct Total {
     tried: u64,

@@ -1,4 +1,4 @@
-//! What the fuzz targets share.
+//! Shared by the fuzz targets.
 
 pub mod figures;
 pub mod memory;

@@ -4,15 +4,15 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The most bytes that most targets are granted at a time. If a `Vec` is refused memory, the process ends, which the fuzzer reports.
+/// The most bytes that most targets get at a time. If a `Vec` is refused memory, the process ends, and the fuzzer reports it.
 const MOST: usize = 64 << 20;
-/// The most zeroed bytes, which are those of filters: a filter made to grow beyond must return an error.
+/// The most zeroed bytes, which filters use: a filter made to grow beyond this must return an error.
 const MOST_ZEROED: usize = 8 << 20;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The `#[global_allocator]` of a target, which grants at most so many bytes at a time, and so many zeroed ones.
+/// The `#[global_allocator]` of a target, which grants at most `ANY` bytes at a time, and at most `ZEROED` zeroed ones.
 pub struct Counted<const ANY: usize = MOST, const ZEROED: usize = MOST_ZEROED>;
 
 impl<const ANY: usize, const ZEROED: usize> Counted<ANY, ZEROED> {

@@ -124,7 +124,7 @@ impl Given {
         let copied = memory::within(bound, || AnyFilter::from_bytes_with(anywhere, unlock));
         let view = memory::within(bound, || AnyFilter::view_with(bytes, unlock));
         let askew = memory::within(bound, || AnyFilter::view_with(anywhere, unlock));
-        // In pieces, unless the header asks for the memory of more than there is.
+        // In pieces, unless the header declares more bytes than there are.
         if umbel::internals::format::length_of(bytes).is_ok_and(|declared| declared <= length) {
             let loaded = memory::within(bound + 2 * bytes.len(), || loaded(bytes, unlock));
             match (&loaded, &copied) {
@@ -155,7 +155,7 @@ impl Given {
         }
     }
 
-    /// Like [`open`](Self::open), with an `unlock` that may not fit; `scheme` is that of a valid file.
+    /// Like [`open`](Self::open), with an `unlock` that may not fit; `scheme` is the scheme of a valid file.
     fn open_as<U: Unlock + Copy>(
         &self,
         unlock: U,
@@ -335,7 +335,7 @@ fn described(mut filter: AnyFilter<Scheme>) {
     let plain = filter.clone();
     let mut keys = plain.description().clone();
     if keys.push("type", "text\n\u{fffd}").is_err() {
-        return; // there is no room for more
+        return; // it is full
     }
     filter.describe(keys.clone());
     written(&filter, AnyScheme);

@@ -1,5 +1,5 @@
-//! The footer of a Parquet file, or the header of a page: any bytes are either refused, or read; a footer whose filters get
-//! other places is the same but for these, and gets its bytes back.
+//! The footer of a Parquet file, or the header of a page: any bytes are either refused, or read. A footer whose filters
+//! move changes only in their places, and moving them back restores its bytes.
 
 #![no_main]
 
@@ -31,6 +31,6 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(rewrite(bytes, &mut |_, _| FilterPlace::Kept).unwrap(), bytes);
     let without = placed(FilterPlace::Removed);
     let with = placed(FilterPlace::At { offset, length });
-    // Places that come and go leave nothing.
+    // Adding places and removing them leaves no trace.
     assert_eq!(rewrite(&with, &mut |_, _| FilterPlace::Removed).unwrap(), without);
 });

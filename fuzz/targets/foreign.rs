@@ -1,8 +1,8 @@
 //! Other systems' filters: any bytes are either refused with an error, or are a filter that answers, writes the same
 //! bytes, accepts keys and merges with itself.
 //!
-//! The environment variable `UMBEL_FORMAT` names the format to read the bytes as, so that each has its own corpus and
-//! coverage. Without it they are read as the formats they are recognized as.
+//! The environment variable `UMBEL_FORMAT` names the format to read the bytes as, which gives each format its own
+//! corpus and coverage. Without it they are read as the formats they are recognized as.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
 //! An index of many files: any bytes are either refused, or read and searched. As few inputs get past the checksums of pages, each
-//! is tried a second time with those made right. As the files of such an index are none that are there, or have changed, the bytes
-//! then replace numbers in an index of a file that is as it was, so that its blocks are read.
+//! is tried a second time with these corrected. The files of such an index are missing or changed, so the bytes are then used to
+//! replace numbers in an index of an unchanged file, whose blocks are read.
 
 #![no_main]
 
@@ -18,7 +18,7 @@ use umbel_io::atomic::Existing;
 #[global_allocator]
 static MEMORY: memory::Counted = memory::Counted;
 
-/// Where the index and the file that it is of lie.
+/// The folder of the index and of its file.
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("orders.csv"), "order,customer\n1,C-17\n2,C-18\n")
@@ -26,7 +26,7 @@ static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
     folder
 });
 
-/// The index of that file.
+/// An index of that file.
 static INDEX: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let (index, file) = (FOLDER.path().join("made"), FOLDER.path().join("orders.csv"));
     umbel_find::build(&index, Existing::Keep, &[file], &umbel_fuzz::options(FOLDER.path()))
@@ -48,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
     search(&sealed(patched));
 });
 
-/// With right checksums of pages.
+/// Corrects the checksums of pages.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     for (number, page) in bytes.chunks_exact_mut(1024).enumerate() {
         let (data, sum) = page.split_at_mut(1016);
@@ -63,7 +63,7 @@ fn search(bytes: &[u8]) {
     let Ok(about) = umbel_find::about(&path) else { return };
     let about = about.index;
     assert!(about.fill >= 0.0 && about.fill <= 1.0, "{about:?}");
-    // Not all of the machine is searched.
+    // Files elsewhere on the machine are not searched.
     let is_inside = |root: &PathBuf| {
         let mut parts = root.strip_prefix(FOLDER.path()).unwrap_or(root).components().peekable();
         parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))

@@ -96,7 +96,7 @@ struct Pair {
     filter: AnyFilter,
     twin: AnyFilter,
     reference: Option<Reference>,
-    /// What was inserted, in order.
+    /// The inserted keys, in order.
     members: Vec<u16>,
 }
 
@@ -251,7 +251,7 @@ impl Pair {
         assert!(file(&self.filter) == file(&self.twin), "after {op:?}");
     }
 
-    /// The keys that must be there.
+    /// The keys that must be found.
     fn kept(&self) -> &[u16] {
         let least = match (self.plan.kind().capacity(), self.plan.kind()) {
             (Capacity::Last, Kind::Stable) => 1,
@@ -321,7 +321,7 @@ fn agree(
     }
 }
 
-/// Kinds that are built at once: all keys of the operations match; in a cascade, keys that are only merged must not.
+/// Kinds that are built in one go: all keys of the operations match; in a cascade, keys that are only merged must not.
 fn at_once(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
     let (mut included, mut excluded) = (Vec::new(), Vec::new());
     for op in ops {

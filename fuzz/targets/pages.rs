@@ -1,6 +1,6 @@
 //! A column of a Parquet file, built from choices: nesting, levels, encodings, versions of pages, codecs. umbel adds a filter,
-//! which must be, bit by bit, that of the values that went in; the reader of the crate `parquet`, the model, must find these
-//! values, before and after. Then some bytes are changed: the file is refused, or gets a filter that it may have.
+//! which must equal, bit by bit, the filter of the values that went in; the reader of the crate `parquet`, the model, must
+//! find these values before and after. Then some bytes are changed: the file is refused, or gets a filter.
 
 #![no_main]
 
@@ -26,7 +26,7 @@ mod thrift;
 
 use thrift::{field, fields, int, list, long, name, structure, text, varint, zigzag};
 
-/// The cap that umbel is given: its buffers may have that much, zeroed.
+/// umbel's memory cap: its buffers may use that much, zeroed.
 const CAP: usize = 64 << 20;
 
 #[global_allocator]
@@ -37,16 +37,16 @@ struct Input {
     physical: Physical,
     /// Bytes of a value of fixed length, less 1.
     length: u8,
-    /// The repetition of what the column is in, and its own.
+    /// The repetition of the structures around the column, and its own.
     first: Repetition,
     others: Vec<Repetition>,
     codec: Codec,
     dictionary: Option<Vec<u8>>,
-    /// Whether the footer says where the dictionary is.
+    /// Whether the footer gives the place of the dictionary.
     is_told: bool,
     pool: Vec<Vec<u8>>,
     pages: Vec<Page>,
-    /// Bytes to be changed, and to what.
+    /// Bytes to change, and their new values.
     changes: Vec<(u16, u8)>,
 }
 
@@ -74,9 +74,9 @@ enum Codec {
     None,
     Snappy,
     Gzip,
-    /// Two members.
+    /// Two gzip members.
     Members,
-    /// As it is, in Brotli's frame.
+    /// Stored, in Brotli's frame.
     Brotli,
     Hadoop,
     Frame,
@@ -95,7 +95,7 @@ struct Page {
     deltas: Deltas,
 }
 
-/// A level of each kind, and which value of the pool is there.
+/// A level of each kind, and a value from the pool.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Slot {
     repetition: u8,
@@ -103,16 +103,16 @@ struct Slot {
     value: u8,
 }
 
-/// What writers of `DELTA_BINARY_PACKED` may choose.
+/// The choices of writers of `DELTA_BINARY_PACKED`.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Deltas {
     block: u8,
     minis: u8,
     /// Bits per difference beyond those needed.
     more: u8,
-    /// What fills up.
+    /// The padding.
     junk: u8,
-    /// Whether values share what they begin with.
+    /// Whether values share prefixes.
     share: bool,
 }
 
@@ -156,7 +156,7 @@ fuzz_target!(|input: Input| {
             let right = right.content();
             let missing = right.iter().zip(content).any(|(right, found)| right & !found != 0);
             assert!(right.len() == content.len() && !missing, "a value is missing");
-            // What looks like lengths in front of values of a fixed length is taken for both.
+            // Bytes that look like lengths in front of values of a fixed length are read in both ways.
             assert!(right == content || input.physical == Physical::Fixed, "too many values");
             if found.is_ok() && !has_empty {
                 assert_eq!(model(&new).unwrap(), values.read, "the new file");
@@ -176,7 +176,7 @@ fuzz_target!(|input: Input| {
     let _ = memory::within(CAP + (32 << 20), edited);
 });
 
-/// Adds a filter to the column at this depth; returns what was done, and how many bytes of the old file are in the new one.
+/// Adds a filter to the column at this depth; returns a summary, and how many bytes of the old file are in the new one.
 fn edited(old: &Path, new: &Path, depth: usize) -> anyhow::Result<(Edited, usize)> {
     let resources =
         Resources { memory: CAP as u64, ..umbel_fuzz::options(FOLDER.path()).resources };
@@ -191,7 +191,7 @@ fn edited(old: &Path, new: &Path, depth: usize) -> anyhow::Result<(Edited, usize
     Ok((edited, plan.body as usize))
 }
 
-/// What the crate `parquet` reads: values in `PLAIN`.
+/// The values that the crate `parquet` reads, in `PLAIN`.
 fn model(path: &Path) -> parquet::errors::Result<Vec<Vec<u8>>> {
     fn all<T: DataType>(
         mut reader: ColumnReaderImpl<T>,
@@ -232,7 +232,7 @@ struct Values {
 }
 
 impl Values {
-    /// What a filter has: also all of the dictionary, and of numbers that are equal but not the same, each.
+    /// The content of the filter: also the whole dictionary, and each form of numbers that are equal but differ in their bits.
     fn hashed(&self, physical: Physical) -> BTreeSet<Vec<u8>> {
         let mut all = BTreeSet::new();
         for value in self.read.iter().chain(&self.dictionary) {
@@ -474,7 +474,7 @@ impl Column {
     }
 }
 
-/// `DELTA_BINARY_PACKED` of numbers of so many bits.
+/// `DELTA_BINARY_PACKED` of numbers of this many bits.
 fn deltas(numbers: &[i64], bits: u32, choices: Deltas) -> Vec<u8> {
     let block = 128 * (usize::from(choices.block % 3) + 1);
     let minis = [1, 2, 4][usize::from(choices.minis % 3)];

@@ -1,5 +1,5 @@
-//! A cache and a peer of it, while messages are lost, late, repeated and damaged, and the cache restarts: the peer has no filter but one
-//! that was published, and heals once messages arrive.
+//! A cache and a peer of it, while messages are lost, late, repeated and damaged, and the cache restarts: the peer only ever has a
+//! filter that was published, and recovers once messages arrive.
 
 #![no_main]
 
@@ -14,7 +14,7 @@ use world::{Event, World};
 #[global_allocator]
 static MEMORY: memory::Counted = memory::Counted;
 
-/// More events are only slower.
+/// More events would only be slower.
 const MOST: usize = 400;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn event(chosen: &mut Unstructured<'_>) -> Result<Event> {
     let number = |chosen: &mut Unstructured<'_>| Ok(chosen.arbitrary::<u16>()?.into());
-    // To start a cache again is slow.
+    // Restarting a cache is slow.
     Ok(match chosen.arbitrary::<u8>()? % 32 {
         0..10 => Event::Insert(chosen.int_in_range(1..=39)?),
         10..15 => Event::Remove(number(chosen)?),

@@ -1,6 +1,6 @@
-//! Set operations on small files of records. An input chooses values, how they are written and what is asked; the answer must be that
-//! of a model in memory, which never reads the files. The files with bytes changed must have the keys that the crates `csv` and
-//! `serde_json` read, or be refused; however they are read, and by however many threads, they end alike.
+//! Set operations on small files of records. An input chooses values, how they are written and the operation; the answer must equal
+//! the answer of a model in memory, which never reads the files. The files with bytes changed must have the keys that the crates
+//! `csv` and `serde_json` read, or be refused; however they are read, and by however many threads, the outcome is the same.
 
 #![no_main]
 
@@ -19,10 +19,10 @@ static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("
 
 /// Columns of a row, and their names.
 const COLUMNS: [&str; 3] = ["id", "a b", "x"];
-/// Values that every form can write, and those with what is special in some.
+/// Values that every form can write, and values that are special in some.
 const PLAIN: [&str; 8] = ["a", "b", "ab", "é", "1", "01", "\\", "'"];
 const SPECIAL: [&str; 8] = ["", " ", "\"", ",", "x\ny", "a\"\"b", "\t", "\u{1f600}"];
-/// Files and rows of each that are looked at: more are only slower.
+/// The most files, and rows per file: more would only be slower.
 const MOST_FILES: usize = 3;
 const MOST_ROWS: usize = 60;
 
@@ -157,7 +157,7 @@ impl Job {
         let number = usize::from(number);
         match self.form {
             Form::Lines | Form::Fields { .. } => PLAIN[number % 8],
-            // Without quotes there is no way to write a tab or a line feed.
+            // Without quotes, a tab or a line feed cannot be written.
             Form::Tsv { .. } => [&PLAIN[..], &SPECIAL[..4]].concat()[number % 12],
             _ => [PLAIN, SPECIAL].concat()[number % 16],
         }
@@ -264,7 +264,7 @@ impl Job {
         options
     }
 
-    /// What umbel writes.
+    /// The result of umbel.
     fn answer(&self, contents: &[Vec<u8>], threads: usize) -> Result<Vec<u8>, Error> {
         let options = self.options(threads);
         let inputs: Vec<_> = contents.iter().map(|content| input(content)).collect();
@@ -292,7 +292,7 @@ impl Job {
         Ok(out)
     }
 
-    /// What it must write.
+    /// The expected result.
     fn model(&self, files: &[Vec<Row>]) -> Vec<u8> {
         let rows = (0..).zip(files);
         let rows = rows.flat_map(|(file, rows)| rows.iter().map(move |row| (file, row)));
@@ -363,7 +363,7 @@ impl Job {
         out
     }
 
-    /// The keys of a file, or of a stream that gives so many bytes at a time.
+    /// The keys of a file, or of a stream that gives this many bytes at a time.
     fn keys(&self, content: &[u8], drip: Option<usize>) -> Result<Vec<Vec<u8>>, Error> {
         const ROOM: u64 = 1 << 20;
         let options = self.options(1);
@@ -382,7 +382,7 @@ impl Job {
         Ok(found)
     }
 
-    /// The keys that the crates `csv` and `serde_json` read, where both readers mean the same.
+    /// The keys that the crates `csv` and `serde_json` read, where both readers must agree.
     fn read_by_others(&self, content: &[u8]) -> Option<Vec<Vec<u8>>> {
         match self.form {
             // For the crate a carriage return alone ends a record.

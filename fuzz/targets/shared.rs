@@ -1,5 +1,5 @@
-//! What travels: any bytes are either refused, or are a packed file, a delta or a message. Files make what they declare, in
-//! pieces of any size, and it comes out the same when it is folded again; messages leave a peer with a filter that answers.
+//! Shared files: any bytes are either refused, or are a packed file, a delta or a message. Files give the declared length,
+//! in pieces of any size, and the same content after packing it again; after a message, the peer's filter still answers.
 //!
 //! Checksums would stop nearly every change of a fuzzer. So the bytes are tried unchanged, and then with all checksums
 //! corrected.
@@ -36,7 +36,7 @@ const CACHE: &str = "cache-1.example:3128";
 const FRAME: u64 = 1 << 20;
 /// Larger payloads are not read to their end; 14 bytes can stand for a whole frame.
 const MOST: u64 = 4 << 20;
-/// What reading needs besides the bytes it is given: a frame, its code, the old frame of a delta, the coder's tables.
+/// Memory for reading beyond the input: a frame, its code, the old frame of a delta, the coder's tables.
 const ROOM: usize = 4 << 20;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -70,7 +70,7 @@ fn message(bytes: &[u8]) {
     let mut summary =
         Summary::new(CACHE, 1, 100, Settings::default(), KeyHasher::default()).unwrap();
     if let Ok(Received { step: Step::Missing(Some(request)), .. }) = received {
-        // What is requested is answered with what is taken.
+        // A request is answered, and the answer is accepted.
         let answer = summary.answer(&request, Address::Verified).unwrap();
         peers.receive(CACHE, &answer, now).unwrap();
     }
@@ -109,7 +109,7 @@ fn reader<'a>(
     })
 }
 
-/// Reads what the bytes hold; if they are taken, it must be as long as declared, and come out again of what is made from it.
+/// Reads the content; if it is accepted, it must be as long as declared, and survive being packed again.
 fn unfolded(bytes: &[u8], base: Option<&[u8]>) {
     let Ok((mut decoder, length)) = memory::within(ROOM, || reader(bytes, base)) else { return };
     if length > MOST {
@@ -140,7 +140,7 @@ fn unfolded(bytes: &[u8], base: Option<&[u8]>) {
             encoder.write(&mut folded)
         }
     };
-    // The filter's own checksums may be wrong: the envelope covers its bytes, not what they mean.
+    // The filter's own checksums may be wrong: the envelope covers its bytes, not their meaning.
     if written.is_ok() {
         let mut again = Vec::new();
         reader(&folded, base).unwrap().0.read_to_end(&mut again).unwrap();
@@ -153,8 +153,8 @@ fn unfolded(bytes: &[u8], base: Option<&[u8]>) {
     }
 }
 
-/// The bytes with all checksums corrected, and of a delta the names of its base and of its result: those of the filter's
-/// header, of all before the frames, of each frame, of the filter's file and of the end.
+/// Corrects all checksums, and in a delta the checksums that name its base and its result: of the filter's header, of
+/// everything before the frames, of each frame, of the filter's file and of the end.
 fn repaired(bytes: &[u8], base: Option<&[u8]>) -> Option<Vec<u8>> {
     let fields: usize = if base.is_some() { 48 } else { 24 };
     let mut file = bytes.to_vec();

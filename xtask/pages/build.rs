@@ -1,14 +1,14 @@
-//! Turns the Rust blocks of README.md and the pages in docs/ into functions, which `tests/pages.rs` includes.
+//! Turns the Rust blocks of README.md, docs/ and examples/proxy/README.md into functions, which `tests/pages.rs` includes.
 //!
-//! `RUN` lists those of docs/net.md and docs/rust.md: the page, the line, the function, and the `text` block below it, if there
-//! is one. The blocks of the other pages are only compiled.
+//! `RUN` lists the blocks of docs/networks.md and docs/rust.md: the page, the line, the function, and the `text` block below it, if
+//! any. The blocks of the other pages are only compiled.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// The pages whose blocks are run.
-const RUN: [&str; 2] = ["docs/net.md", "docs/rust.md"];
+const RUN: [&str; 2] = ["docs/networks.md", "docs/rust.md"];
 
 /// A fenced block of a page.
 struct Block<'a> {
@@ -21,7 +21,7 @@ struct Block<'a> {
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     println!("cargo::rerun-if-changed=build.rs");
-    let mut pages = vec![PathBuf::from("README.md")];
+    let mut pages = vec![PathBuf::from("README.md"), PathBuf::from("examples/proxy/README.md")];
     println!("cargo::rerun-if-changed={}", root.join("docs").display());
     for entry in fs::read_dir(root.join("docs")).expect("docs/ is there") {
         let name = PathBuf::from(entry.expect("docs/ is readable").file_name());

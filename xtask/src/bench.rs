@@ -20,7 +20,7 @@ const PYTHON: Python = Python {
                pybloom-live==4.0.0 pyprobables==0.7.0",
 };
 
-/// What to measure, and the options of that bench.
+/// The bench to run, and its options.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {

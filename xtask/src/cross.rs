@@ -34,7 +34,7 @@ pub(crate) fn is_installed(triple: &str) -> Result<bool> {
     Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(triple).join("lib").is_dir())
 }
 
-/// Lets rustup add the standard library for a target, unless it is there.
+/// Lets rustup add the standard library for a target, if it is missing.
 pub(crate) fn install(triple: &str) -> Result<()> {
     if is_installed(triple)? {
         return Ok(());

@@ -81,7 +81,7 @@ const OTHERS: [(&str, &[&str]); 2] = [
 const JAVA: u32 = 17;
 
 impl Door {
-    /// Runs its tests; with `full` also the ones that take minutes. `interpreter`: another Python than `python3`.
+    /// Runs its tests; with `full` also those that take minutes. `interpreter` replaces `python3`.
     pub(crate) fn test(self, full: bool, interpreter: Option<&Path>) -> Result<()> {
         let tests = match self {
             Self::Python => PYTHON,
@@ -156,7 +156,7 @@ fn formats() -> Result<()> {
         install(python, None, "dev")?;
         run::run(python.command()?.arg("testdata/roundtrip.py"))?;
     }
-    // What engines find in Parquet files with umbel's filters: here in ClickHouse too, which is large.
+    // Engines look into Parquet files with umbel's filters: here ClickHouse too, which is large.
     run::run(FORMATS[0].command()?.args([
         "-m",
         "pytest",

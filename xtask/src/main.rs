@@ -39,7 +39,7 @@ enum Chore {
     /// Formatting, lints, docs, links, dependencies, and every other workspace: locked and compiling.
     Check(check::Arguments),
     /// The tests of library, engine, command line and documentation, then the golden files read by a Python script;
-    /// or those of one more front end.
+    /// or the tests of one more front end.
     Test(test::Arguments),
     /// The library for other processors, tested in emulators or built; the command line on Windows, in Wine, and linked for
     /// macOS. Needs cross compilers.

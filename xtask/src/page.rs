@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// Serve it on this machine alone, and open it in the browser.
     #[arg(long)]
     open: bool,
-    /// The address where it will be, so that those who show a link to it find its picture.
+    /// The address where it will be published: previews of links to it need that to find its picture.
     #[arg(long, value_name = "URL")]
     at: Option<String>,
 }
@@ -94,7 +94,7 @@ fn node() -> Result<u32> {
     major.with_context(|| format!("node --version printed {text:?}"))
 }
 
-/// Installs what package-lock.json lists, unless it is there.
+/// Installs the packages in package-lock.json, unless they are installed.
 fn install() -> Result<()> {
     let age = |path: PathBuf| path.metadata().and_then(|meta| meta.modified()).ok();
     let installed: Option<SystemTime> = age(folder().join("node_modules/.package-lock.json"));
@@ -133,12 +133,14 @@ pub(crate) fn bench(options: &[OsString]) -> Result<()> {
     if !filter.exists() {
         run::run(cargo(&release).args(["--package", "umbel-cli"]))?;
         let mut build = Command::new(target().join("release/umbel"));
-        build.args(["build", "--quiet", "--keys", "100M", "--fpp", "0.01", "-o"]).arg(&filter);
+        build
+            .args(["filter", "build", "--quiet", "--keys", "100M", "--fpp", "0.01", "-o"])
+            .arg(&filter);
         let mut child = build.stdin(Stdio::piped()).spawn().context("cannot run umbel")?;
         let mut lines = BufWriter::new(child.stdin.take().context("a pipe")?);
         (1..=100_000_000).try_for_each(|number: u32| writeln!(lines, "{number}"))?;
         drop(lines);
-        ensure!(child.wait()?.success(), "umbel build failed");
+        ensure!(child.wait()?.success(), "umbel filter build failed");
     }
     let mut bench = node_of_npm();
     bench.arg(folder().join("bench.mjs")).arg("--filter").arg(&filter).arg("--wasm").arg(core);

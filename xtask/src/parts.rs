@@ -1,4 +1,4 @@
-//! What a program consists of: its crates, and their licences. Each program contains the list of its crates, for
+//! The contents of a program: its crates, and their licences. Each program contains the list of its crates, for
 //! vulnerability scanners.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -20,10 +20,10 @@ pub(crate) struct Arguments {
     targets: Vec<String>,
 }
 
-/// What is built and tested.
+/// The packages that are built and tested.
 const PACKAGES: &[&str] = &["--package=umbel", "--package=umbel-net", "--package=umbel-foreign"];
 
-/// What is built without the standard library.
+/// The packages that are built without the standard library.
 const WITHOUT_STD: &[&str] = &["--package=umbel", "--package=umbel-net", "--no-default-features"];
 
 /// Tests left out in an emulator, by parts of their names: statistics of millions of keys; each takes a minute there.
@@ -68,7 +68,7 @@ const NOT_IN_WINE: &[&str] = &[
     "tests::random_texts_are_found_as_a_search_of_every_line_finds_them",
     // A file that was deleted keeps its name in Wine while it is open; Windows takes the name away.
     "journal::tests::what_was_recorded_is_read_while_the_run_ends",
-    // Wine only says that nothing has the name.
+    // Wine's error only means that the file does not exist.
     "atomic::tests::a_name_that_is_too_long_is_told_before_the_work",
 ];
 
@@ -96,7 +96,7 @@ enum Work {
 
 /// The C compiler and linker for Windows.
 const WINDOWS: &str = "x86_64-w64-mingw32-gcc-win32";
-/// What links programs for Windows, and runs them.
+/// The tools that link programs for Windows, and run them.
 pub(crate) const WINE: &[Need] =
     &[(WINDOWS, "gcc-mingw-w64-x86-64-win32"), ("wine", "wine wine64")];
 

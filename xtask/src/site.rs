@@ -21,10 +21,10 @@ const SITE: Python = Python {
 /// The libraries with a stable interface.
 const LIBRARIES: [&str; 4] = ["umbel", "umbel-foreign", "umbel-net", "umbel-share"];
 /// The files that become a page, or are shown on one.
-const PAGES: [&str; 5] =
-    [":(glob)*.md", "docs", "bench/README.md", "bench/record", "fuzz/README.md"];
-/// What the search reads: no sources.
-const SEARCHED: &str = "{*,docs/**/*,bench/**/*,fuzz/*,explorer/*,rust/umbel*/**/*}.html";
+const PAGES: &str = ":(glob)*.md docs crates/umbel-js/README.md crates/umbel-page/README.md :(glob)examples/*/README.md \
+     bench/README.md bench/record fuzz/README.md";
+/// The pages that the search reads: no sources.
+const SEARCHED: &str = "{*,{bench,crates,docs,examples,explorer,fuzz}/**/*,rust/umbel*/**/*}.html";
 /// Parts that are on every page, and lists of all items.
 const NOT_SEARCHED: &str = "header, nav, footer, .sidebar-drawer, .toc-drawer, .sidebar, .headerlink, rustdoc-topbar, \
      rustdoc-toolbar, #copy-path, .src, .anchor, body.sys";
@@ -79,7 +79,8 @@ pub(crate) fn run() -> Result<()> {
 /// Copies the pages to where Sphinx reads them, with the contents of the site on the first one.
 fn copy_pages(to: &Path) -> Result<()> {
     let mut list = Command::new("git");
-    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "--"]).args(PAGES);
+    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "--"])
+        .args(PAGES.split(' '));
     for name in run::printed(&mut list)?.lines() {
         let file = to.join(name);
         fs::create_dir_all(file.parent().context("it is in a folder")?)?;

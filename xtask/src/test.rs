@@ -17,15 +17,15 @@ pub(crate) struct Arguments {
     /// Run the tests of one more front end instead.
     #[arg(value_enum)]
     door: Option<Door>,
-    /// Also run what takes minutes: long statistics, every cap with every number of threads, hundreds of kills, threads in
-    /// every order.
+    /// Also run tests that take minutes: long statistics, every cap with every number of threads, hundreds of kills,
+    /// threads in every order.
     #[arg(long)]
     full: bool,
     /// With the door `python`: another Python than `python3`.
     #[arg(long, value_name = "INTERPRETER")]
     python: Option<PathBuf>,
     /// Compile for a processor, such as `native` or `x86-64-v3`, in a folder of its own under the target folder;
-    /// callers are then compiled for vectors, too.
+    /// callers then also get vector instructions.
     #[arg(long, value_name = "CPU")]
     target_cpu: Option<String>,
 }

@@ -21,7 +21,7 @@ pub enum Side {
     B,
 }
 
-/// Writes one of two files of `lines` distinct lines each, of which `shared` stand in both; gives the bytes written.
+/// Writes one of two files of `lines` distinct lines each, `shared` of which are in both; returns the bytes written.
 ///
 /// With N lines and S shared ones, the ids below S are shared, S..N belong to A and N..2N−S to B. Each file goes through its
 /// N ids in its own pseudo-random order, so the shared lines are spread over both and follow different orders in them.
@@ -55,7 +55,7 @@ pub fn write_urls(
 /// Writes one file of `lines` lines of which `distinct` are different; gives the bytes written.
 ///
 /// Each of the `distinct` ids occurs once, the other lines repeat ids drawn uniformly with replacement, and the whole is
-/// shuffled: repeats lie at all distances, and some lines occur three times or more.
+/// shuffled: repeats are at all distances, and some lines occur three times or more.
 ///
 /// # Errors
 /// Whatever `out` answers.

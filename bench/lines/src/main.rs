@@ -26,7 +26,7 @@ enum What {
         /// Lines in each file
         #[arg(long, value_parser = whole)]
         lines: u64,
-        /// Lines that stand in both
+        /// Lines that are in both
         #[arg(long, value_parser = whole)]
         shared: u64,
         /// The first file
@@ -91,7 +91,7 @@ fn run(what: What) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes `path` and says on stderr how fast.
+/// Writes `path` and prints the speed on stderr.
 fn make(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<u64>,

@@ -1,7 +1,7 @@
 //! Shuffling without a table: a keyed bijection of 0..n, computed one element at a time.
 
 /// Rounds of the Feistel network. Four make it look random to the tests below and to a reader of the file; it keeps no secret.
-/// Even, so that halves of unequal width end where they began.
+/// Even, because halves of unequal width must end where they began.
 const ROUNDS: usize = 4;
 
 /// Scatters 64 bits over 64 bits, one to one (the finaliser of SplitMix64: Steele, Lea, Flood 2014).
@@ -43,7 +43,7 @@ impl Permutation {
         Self { n, low_bits: bits / 2, high_bits: bits - bits / 2, keys }
     }
 
-    /// The number at place `at`: each number below `n` stands at exactly one.
+    /// The number at place `at`: each number below `n` is at exactly one.
     ///
     /// # Panics
     /// In debug builds, unless `at` is below `n`.

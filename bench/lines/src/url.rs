@@ -1,4 +1,4 @@
-//! What a line looks like: a URL of fixed length under a domain reserved for documentation and tests (RFC 2606).
+//! The form of a line: a URL of fixed length under a domain reserved for documentation and tests (RFC 2606).
 //!
 //! ```text
 //! https://  host  /section/  words, cut to length  -  id as 13 letters and digits
@@ -39,7 +39,7 @@ pub struct UrlWriter {
     seed: u64,
     hosts: Vec<&'static str>,
     sections: Vec<&'static str>,
-    /// The words twice over, so that a slice of a line's length may begin at any of them.
+    /// The words twice over: a slice of a line's length may begin at any of them.
     words: Vec<u8>,
     /// Where words begin in the first copy.
     starts: Vec<u16>,

@@ -1,5 +1,5 @@
 """The lines that two files share, or that only the first has, or the rows of two tables of CSV with the same key, by DuckDB:
-one process a job, so that its time and memory can be told from outside.
+one process per job, whose time and memory can be measured from outside.
 
     job.py intersect|except|join A B [--key LEFT RIGHT] --out FILE --memory 8GB --threads 2 --tmp DIR [--expect LINES]
 

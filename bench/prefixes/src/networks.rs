@@ -105,7 +105,7 @@ macro_rules! tries {
             },
             |map, &address: &$address| Some(*map.$longest(address)?.1),
         ));
-        // It has a root in any case: here one with a value that no route has.
+        // It always has a root: here one with a value that no route has.
         $ways.push(way(
             "iptrie, level-compressed",
             || -> $compressed {

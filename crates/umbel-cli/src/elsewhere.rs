@@ -1,36 +1,21 @@
 //! Other programs' names for verbs and options, for people who type those.
 
+use std::collections::HashSet;
+
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::help;
-use crate::verb::Verb;
-
-/// Verbs, and what others call them or what does it elsewhere.
-const VERBS: &[(&str, &[&str])] = &[
-    ("common", &["intersect", "intersection", "inter", "semijoin", "both"]),
-    ("except", &["minus", "subtract", "difference", "setdiff", "antijoin", "exclude"]),
-    ("diff", &["comm", "delta-lines", "changes"]),
-    ("dedup", &["uniq", "unique", "distinct", "sort", "count", "freq", "top"]),
-    ("unseen", &["new", "anew", "fresh"]),
-    ("find", &["grep", "rg", "search", "locate"]),
-    ("build", &["create", "make", "init"]),
-    ("query", &["check", "contains", "test", "has", "exists", "lookup", "filter"]),
-    ("add", &["insert", "append", "update"]),
-    ("remove", &["delete", "rm", "del"]),
-    ("info", &["stat", "stats", "inspect", "describe", "show"]),
-    ("plan", &["calculate", "calc", "size", "estimate", "bench"]),
-    ("overlap", &["jaccard", "similarity", "compare"]),
-    ("convert", &["export", "import"]),
-    ("pack", &["compress", "zip"]),
-    ("sign", &["verify"]),
-];
+use crate::verb::Entry;
+use crate::verbs;
 
 /// Options, and what others call them.
 const OPTIONS: &[(&str, &[&str])] = &[
-    ("top", &["limit", "head", "lines", "n"]),
-    ("count", &["c", "counts"]),
-    ("repeated", &["duplicates", "duplicated", "dups", "D", "all-repeated"]),
+    ("sort", &["order", "sorted"]),
+    ("top", &["limit", "head", "lines", "n", "sort -rn"]),
+    ("count", &["c", "counts", "uniq -c"]),
+    ("repeated", &["duplicates", "duplicated", "dups", "D", "all-repeated", "uniq -d"]),
+    ("unique", &["uniq -u", "u"]),
     ("full", &["outer", "full-outer"]),
     ("files", &["l", "files-with-matches"]),
     ("memory", &["mem", "ram", "S", "buffer-size", "max-memory"]),
@@ -48,75 +33,56 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("append", &["o", "output", "out", "to"]),
 ];
 
-/// Options of other tools that a verb has no option for, and what does it there.
-const HABITS: &[(&str, &[&str], &str)] = &[
-    (
-        "dedup",
-        &["seen", "keys", "kind", "checkpoint", "secret-file", "as"],
-        "umbel unseen prints the lines that no earlier run has seen, which a filter keeps",
-    ),
-    (
-        "dedup",
-        &["n"],
-        "--line-number prints where each line is, and --top N the most frequent ones",
-    ),
-    ("join", &["inner"], "without an option, only rows with a partner are printed"),
-    ("join", &["right", "right-outer"], "name the files the other way round, with --left"),
-    ("join", &["anti"], "umbel except --all prints the rows of the first file without a partner"),
-    ("join", &["semi"], "umbel common --all prints the rows of the first file with a partner"),
-    ("join", &["how"], "--left and --full also print rows without a partner"),
-    ("common", &["v", "invert"], "umbel except prints lines that no other file has"),
-    ("plan", &["k", "hashes", "hash-functions"], GIVEN_PROBES),
-    ("find", &["n", "line-number", "H"], "files and line numbers are printed without an option"),
-    (
-        "find",
-        &["e", "regexp"],
-        "a text is looked up as it is; two hyphens go before one that begins with a hyphen",
-    ),
-];
-
-/// What to ask for a number of probes that is given.
-const GIVEN_PROBES: &str = "the number of probes follows from the rate; for the rates at four of them: umbel plan --table --probes 4..4; \
-     for the sizes of filters with fewer: --ship";
-
 /// What `dedup -d` is for who knows `uniq`, where `-d` names a delimiter.
 pub(crate) const UNIQ_D: &str = "for lines that occur more than once: --repeated";
 
 /// Adds to an error what its word is called here, in place of a word that only looks like it.
-pub(crate) fn explain(error: &mut clap::Error, verb: Option<&Verb>) {
+pub(crate) fn explain(error: &mut clap::Error, verb: Option<&Entry>) {
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.clone()),
         _ => None,
     };
-    let called = |names: &'static [(&'static str, &'static [&'static str])], word: &str| {
-        let word = word.to_owned();
-        let of = move |entry: &&(&str, &[&str])| entry.1.contains(&word.as_str());
-        names.iter().filter(of).map(|&(name, _)| name)
+    if let Some(word) = word(ContextKind::InvalidSubcommand) {
+        let called = |verb: &&Entry| {
+            let about = &verb.about;
+            about.name != word
+                && (verb.word() == word || about.others().any(|other| plain(other) == plain(&word)))
+        };
+        let called: Vec<_> = verbs::all().filter(called).map(line).collect();
+        if !called.is_empty() {
+            error.remove(ContextKind::SuggestedSubcommand);
+            suggest(error, called.join("\n       "));
+        }
+        return;
+    }
+    let argument = word(ContextKind::InvalidArg);
+    let Some(verb) = verb else {
+        if error.kind() == ErrorKind::UnknownArgument {
+            error.remove(ContextKind::SuggestedArg);
+            suggest(error, "options come after the verb".to_owned());
+        }
+        return;
     };
-    if let Some(word) = word(ContextKind::InvalidSubcommand)
-        && let Some(name) = called(VERBS, &word).next()
-        && let Some(verb) = Verb::named(name)
-    {
-        let about = verb.define().get_about().map(ToString::to_string).unwrap_or_default();
-        error.remove(ContextKind::SuggestedSubcommand);
-        suggest(error, format!("umbel {name}: {about}"));
-    } else if error.kind() == ErrorKind::ValueValidation
-        && word(ContextKind::InvalidArg).is_some_and(|option| option.starts_with("--delimiter"))
-        && verb.is_some_and(|verb| verb.name == "dedup")
+    let habit = |word: &str| {
+        let mut habits = verb.about.habits();
+        habits.find_map(|(option, tip)| (option == word).then(|| tip.to_owned()))
+    };
+    let is_of =
+        |option: &str| argument.as_ref().is_some_and(|argument| argument.starts_with(option));
+    if error.kind() == ErrorKind::ValueValidation
+        && is_of("--delimiter")
+        && verb.about.name == "dedup"
     {
         suggest(error, UNIQ_D.to_owned());
     } else if error.kind() == ErrorKind::ArgumentConflict
         && word(ContextKind::PriorArg).is_some_and(|option| option.starts_with("--probes"))
     {
-        suggest(error, GIVEN_PROBES.to_owned());
-    } else if let Some(word) = word(ContextKind::InvalidArg)
-        && let Some(verb) = verb
-    {
+        suggest(error, habit("hashes").unwrap_or_default());
+    } else if let Some(word) = &argument {
         let word = word.trim_start_matches('-');
-        let habit =
-            HABITS.iter().find(|(name, words, _)| *name == verb.name && words.contains(&word));
-        let tip = habit.map(|(.., tip)| (*tip).to_owned()).or_else(|| {
-            let name = called(OPTIONS, word).find(|name| shows_option(verb, name))?;
+        let tip = habit(word).or_else(|| {
+            let names = OPTIONS.iter().filter(|(_, others)| others.contains(&word));
+            let name = names.map(|(name, _)| *name).find(|name| shows_option(verb, name))?;
             Some(format!("here that is --{name}"))
         });
         if let Some(tip) = tip {
@@ -126,9 +92,15 @@ pub(crate) fn explain(error: &mut clap::Error, verb: Option<&Verb>) {
     }
 }
 
-/// Whether the help of a verb has an option.
-fn shows_option(verb: &Verb, name: &str) -> bool {
-    let whole = help::whole(verb);
+/// A verb, and the first line of its help.
+fn line(verb: &Entry) -> String {
+    let about = verb.define().get_about().map(ToString::to_string).unwrap_or_default();
+    format!("umbel {}: {about}", verb.about.name)
+}
+
+/// Whether a verb has an option that its help shows.
+fn shows_option(verb: &Entry, name: &str) -> bool {
+    let whole = verb.define();
     whole.get_arguments().any(|option| option.get_long() == Some(name) && !option.is_hide_set())
 }
 
@@ -137,27 +109,78 @@ fn suggest(error: &mut clap::Error, words: String) {
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(words));
 }
 
+/// The verbs and options that some words are about, with their help: those that others call so, and otherwise those whose
+/// help has all of the words.
+pub(crate) fn about(words: &[&str]) -> Vec<(String, String)> {
+    let phrase = plain(&words.join(" "));
+    let words: Vec<String> = words.iter().flat_map(|word| word.split(' ')).map(plain).collect();
+    let (mut named, mut told) = (Vec::new(), Vec::new());
+    for verb in verbs::all() {
+        let command = verb.define();
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let names = verb.about.others().chain([verb.word()]);
+        let mut examples = verb.about.examples().map(|(_, what)| what);
+        let has = |texts: &str| {
+            let texts: Vec<_> = texts.split(|letter: char| !letter.is_alphanumeric()).collect();
+            words.iter().all(|word| texts.iter().any(|text| text.to_lowercase().starts_with(word)))
+        };
+        let title = format!("umbel {}", verb.about.name);
+        if names.map(plain).any(|name| name == phrase) {
+            named.push((title, about));
+        } else if has(&about) || examples.any(has) {
+            told.push((title, about));
+        }
+        let shared = help::shared_options();
+        for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
+            let Some(long) = option.get_long() else { continue };
+            let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+            let is_shared = shared.contains(&(long.to_owned(), help.clone()));
+            let title = match is_shared {
+                true => format!("--{long} (umbel help options)"),
+                false => format!("umbel {} --{long}", verb.about.name),
+            };
+            let called = OPTIONS.iter().filter(|(name, _)| *name == long);
+            let mut called = called.flat_map(|(_, others)| *others).chain([&long]);
+            let found = (title, help);
+            let is_phrase = words.len() > 1 && plain(&found.1).contains(&phrase);
+            if is_phrase || called.any(|name| plain(name) == phrase) {
+                named.push(found);
+            } else if has(&found.1) {
+                told.push(found);
+            }
+        }
+    }
+    let mut found = if named.is_empty() { told } else { named };
+    let mut seen = HashSet::new();
+    found.retain(|(title, _)| seen.insert(title.clone()));
+    found
+}
+
+/// A name without what people write differently: case, blanks and hyphens.
+fn plain(name: &str) -> String {
+    name.to_lowercase().chars().filter(|letter| letter.is_alphanumeric()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verb;
 
     /// A name is never one that something has, and leads to one that is there.
     #[test]
     fn names_lead_to_what_is_there_and_are_not() {
-        for (verb, others) in VERBS {
-            assert!(Verb::named(verb).is_some(), "{verb}");
-            others.iter().for_each(|other| assert!(Verb::named(other).is_none(), "{other}"));
+        for verb in verbs::all() {
+            let about = &verb.about;
+            about.others().for_each(|other| assert!(verbs::named(other).is_none(), "{other}"));
+            for (other, tip) in about.habits() {
+                assert!(!verb.has_options(&format!("--{other}")), "{other}");
+                assert!(verb.has_options(tip), "{tip}");
+            }
         }
         for (option, _) in OPTIONS {
-            let has = |verb: &Verb| verb.has_options(&format!("--{option}"));
-            assert!(verb::VERBS.iter().any(has), "--{option}");
-        }
-        for (verb, others, tip) in HABITS {
-            let verb = Verb::named(verb).unwrap();
-            let has = |other: &&&str| verb.has_options(&format!("--{other}"));
-            assert_eq!(others.iter().find(has), None);
-            assert!(verb.has_options(tip), "{tip}");
+            assert!(
+                verbs::all().any(|verb| verb.has_options(&format!("--{option}"))),
+                "--{option}"
+            );
         }
     }
 }

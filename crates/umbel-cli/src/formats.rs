@@ -1,11 +1,11 @@
 //! Other systems' filters in files, read in the named or recognized format.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use thiserror::Error;
 use umbel_foreign::{Bytes, Foreign, Format};
 use umbel_io::{State, wrapped};
 use umbel_report::recognize::{Recognized, other, perhaps, unknown};
@@ -60,7 +60,8 @@ pub(crate) fn recognize(
 }
 
 /// A file that is no filter, unless its format is named.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("{message}")]
 pub(crate) struct NotAFilter {
     message: String,
     /// The option that may help.
@@ -72,14 +73,6 @@ impl NotAFilter {
         Self { message: unknown(refused), hint: Some("--format".to_owned()) }
     }
 }
-
-impl fmt::Display for NotAFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for NotAFilter {}
 
 fn is_umbel(content: &[u8]) -> bool {
     let header = umbel::internals::format::Reader::new(content, content.len() as u64);

@@ -1,95 +1,73 @@
-//! The help besides the options: the verbs in groups, examples and exit statuses. One place for `--help` and
-//! the manual pages.
+//! What `--help`, `umbel help` and the manual pages show, made from the verbs' declarations.
 
-use std::ffi::{OsStr, OsString};
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fmt::Write as _;
 
 use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Arg, Args, Command, CommandFactory, ValueHint};
 
-use crate::args::{Cli, Work};
-use crate::verb::{VERBS, Verb};
+use crate::args::{
+    Cli, ExplainArgs, ForeignArgs, OutputArgs, SecretArgs, SignArgs, TrustArgs, Work,
+};
+use crate::elsewhere;
+use crate::report::wrapped;
+use crate::verb::{About, Entry, Group, Noun, empty_ok};
+use crate::verbs::{self, FILES, NOUNS, SET_UP};
 
-/// The examples of all verbs, and what their exit statuses mean.
-const EXAMPLES: &str = include_str!("examples.txt");
+/// What `umbel help` ends with.
+pub(crate) const UMBEL: About = About {
+    name: "umbel",
+    help: "
+umbel common monday.txt tuesday.txt   lines in both files
+umbel dedup --top 10 --count urls.txt   the ten most frequent lines
+umbel join -k customer=id orders.csv customers.csv   rows with the same id, side by side
+umbel unseen seen.umbel today.txt   lines that no earlier run has seen
+umbel filter build -o seen.umbel urls.txt   a Bloom filter of the lines
+0 done, or something was found
+1 nothing was found; for diff, the files differ
+",
+};
 
-/// What 2 means, for every verb.
-const TWO: &str = "an error; the message is on standard error";
-
-/// What a verb's help ends with.
-#[derive(Default)]
-pub(crate) struct Ending {
-    /// Commands, and what they do.
-    pub(crate) examples: Vec<(&'static str, &'static str)>,
-    /// Exit statuses, and what they mean.
-    pub(crate) codes: Vec<(&'static str, &'static str)>,
-}
-
-impl Ending {
-    /// That of a verb, or of `umbel`.
-    pub(crate) fn of(verb: &str) -> Self {
-        let (_, section) =
-            EXAMPLES.split_once(&format!("\n# {verb}\n")).expect("every verb has examples");
-        let mut ending = Self::default();
-        for line in section.lines().take_while(|line| !line.is_empty()) {
-            match line.split_once("   ") {
-                Some(example) => ending.examples.push(example),
-                None => ending.codes.extend(line.split_once(' ')),
-            }
+impl About {
+    fn examples_text(&self) -> String {
+        let width = self.examples().map(|(command, _)| command.len()).max().unwrap_or(0);
+        let mut text = heading("Examples") + "\n";
+        for (command, what) in self.examples() {
+            let _ = writeln!(text, "  {command:width$}   {what}");
         }
-        ending.codes.push(("2", TWO));
-        ending
+        text
     }
 
-    fn text(&self) -> String {
-        let width = self.examples.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
-        let mut text = heading("Examples") + "\n";
-        for (command, what) in &self.examples {
-            text += &format!("  {command:width$}   {what}\n");
-        }
-        text += &format!("\n{}\n", heading("Exit status"));
-        for (code, meaning) in &self.codes {
-            text += &format!("  {code}  {meaning}\n");
+    fn codes_text(&self) -> String {
+        let mut text = heading("Exit status") + "\n";
+        for (code, meaning) in self.codes() {
+            let _ = writeln!(text, "  {code}  {meaning}");
         }
         text
     }
 }
 
-/// The verbs of every day, in groups, as `umbel help` lists them.
-const EVERYDAY: &[(&str, &[&str])] = &[
-    (
-        "Files of lines or records",
-        &["common", "except", "diff", "join", "dedup", "union", "unseen"],
-    ),
-    ("Many files", &["index", "find"]),
-    ("Filters", &["build", "query", "add", "info", "plan"]),
-];
-
-/// The others, which `umbel help --all` lists too.
-const OTHERS: &[(&str, &[&str])] = &[
-    ("More about filters", &["remove", "merge", "shrink", "convert", "overlap", "parquet", "demo"]),
-    ("Send filters", &["pack", "unpack", "delta", "patch", "sign"]),
-    ("Privacy", &["key", "audit"]),
-    ("Set up", &["completions", "man"]),
-];
-
 /// Where more help is.
-const MORE: &str = "  umbel help VERB      all about a verb; umbel VERB -h is shorter
-  umbel help --all     all verbs
-  umbel help options   options of many verbs: records and their keys, memory, messages";
+const MORE: &str = "  umbel help VERB      a verb, with examples; umbel VERB -h is shorter
+  umbel help filter    what is done with filters
+  umbel help options   options of many verbs: records and their keys, memory, messages
+  umbel help WORD      verbs and options about something: umbel help sort";
 
 /// What `-o` does, everywhere.
 const OUTPUT: &str = "\
--o FILE writes FILE when the run succeeds, completely or not at all, and replaces what was there if that is of the same
-sort: text replaces text (lines, reports), a filter a filter, a delta a delta, and so on. What is of another sort stays,
-unless --force is given. Secrets are never replaced, nor public keys when a pair is made (umbel key new).
-umbel unseen alone appends, and its option is --append.
+-o FILE writes FILE when the run succeeds, completely or not at all. It overwrites only a file of
+the same type: text by text, a filter by a filter, a delta by a delta. Add --force to overwrite
+anything else. Secrets are never overwritten, nor are public keys when a pair is made (umbel filter
+key new). umbel unseen appends instead, with --append.
 
-A key is what is compared or looked up: a line, or with --key some fields of a record. --keys N is a number of them.
-The secret of a keyed filter is a file of its own (--secret-file); a signing key signs files (--sign), and its public
-key shows who did (--trust).
+A key is what is compared or looked up: a line, or with --key some fields of a record. --keys N is a
+number of them. The secret of a keyed filter is a file of its own (--secret-file). A signing key
+signs files (--sign); its public key shows who did (--trust).
 
--v prints the lines that do not match, as in grep (umbel query); --verbose prints the full report.";
+-v prints the lines that do not match, as in grep (umbel match, umbel filter query); --verbose
+prints the full report.";
 
 /// Colours on a terminal that shows some, those of cargo.
 pub(crate) const STYLES: Styles = Styles::styled()
@@ -98,33 +76,42 @@ pub(crate) const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().effects(Effects::BOLD))
     .placeholder(AnsiColor::Cyan.on_default());
 
+/// The columns of a page.
+const WIDTH: usize = 100;
+
 /// A heading of a help.
 fn heading(title: &str) -> String {
     let header = STYLES.get_header();
     format!("{header}{title}:{header:#}")
 }
 
+/// A word to be typed.
+fn literal(word: &str) -> String {
+    let literal = STYLES.get_literal();
+    format!("{literal}{word}{literal:#}")
+}
+
+/// The first line of a verb's help.
+fn line_of(verb: &Entry) -> String {
+    verb.define().get_about().map(ToString::to_string).unwrap_or_default()
+}
+
 /// Groups of verbs, each verb with the first line of its help.
-fn verbs(umbel: &Command, groups: &[(&str, &[&str])]) -> String {
-    let about = |name: &str| {
-        let verb = umbel.find_subcommand(name);
-        match verb {
-            Some(verb) if verb.get_name() != name => {
-                format!("The same as {}, of several files", verb.get_name())
-            }
-            _ => verb.and_then(Command::get_about).map(ToString::to_string).unwrap_or_default(),
-        }
-    };
+fn list(groups: &[Group]) -> String {
     let mut text = String::new();
-    for (title, names) in groups {
-        text += &format!("{}\n", heading(title));
-        for name in *names {
-            let (literal, gap) = (STYLES.get_literal(), 11 - name.len());
-            text += &format!("  {literal}{name}{literal:#}{:gap$}  {}\n", "", about(name));
+    for Group { title, verbs } in groups {
+        text += &(heading(title) + "\n");
+        for verb in *verbs {
+            text += &row(verb.word(), &line_of(verb));
         }
         text += "\n";
     }
     text
+}
+
+fn row(word: &str, about: &str) -> String {
+    let gap = 11usize.saturating_sub(word.len());
+    format!("  {}{:gap$}  {about}\n", literal(word), "")
 }
 
 /// What a terminal shows when nothing was typed but the name.
@@ -132,136 +119,190 @@ pub(crate) fn greeting() -> String {
     let mut text =
         "Umbel finds the lines that huge files share, lack or repeat. Three to try:\n\n".to_owned();
     for (command, what) in [
-        ("umbel common monday.txt tuesday.txt", "lines that both files have"),
+        ("umbel common monday.txt tuesday.txt", "lines in both files"),
         ("umbel dedup --top 10 --count urls.txt", "the ten most frequent lines"),
-        ("umbel plan --keys 1M --fpp 1%", "which Bloom filter to choose; needs no file"),
+        ("umbel filter plan --keys 1M --fpp 1%", "which Bloom filter to choose; needs no file"),
     ] {
         text += &format!("  {command:37}   {what}\n");
     }
     text + "\numbel help shows all that it does."
 }
 
-/// A page of help that is about no verb: `help --all` or `help options`.
-pub(crate) fn page(mut arguments: impl Iterator<Item = OsString>) -> Option<StyledStr> {
-    if arguments.next()? != "help" {
-        return None;
-    }
-    let (what, None) = (arguments.next()?, arguments.next()) else { return None };
-    match what.to_str()? {
-        "--all" => {
-            let umbel = Cli::command().subcommands(VERBS.iter().map(Verb::define));
-            let all = verbs(&umbel, EVERYDAY) + &verbs(&umbel, OTHERS);
-            Some(format!("{all}{}\n{MORE}\n", heading("More help")).into())
-        }
-        "options" => {
-            let shared = Work::augment_args(Command::new("options").disable_help_flag(true));
-            let shared = shared.max_term_width(100).help_template("{all-args}");
-            let options = shared.styles(STYLES).render_long_help().ansi().to_string();
-            let options = options.trim_end();
-            Some(format!("Options that many verbs have.\n\n{OUTPUT}\n\n{options}\n").into())
-        }
-        _ => None,
-    }
+/// The verb that is typed: the first word, or the first two.
+pub(crate) fn typed(arguments: &[OsString]) -> Option<&'static Entry> {
+    let mut words = arguments.iter().map(|word| word.to_str());
+    let (first, second) = (words.next()??, words.next().flatten().unwrap_or_default());
+    verbs::named(first).or_else(|| verbs::named(&format!("{first} {second}")))
 }
 
-/// The command line. If `first`, the first argument, is a verb, only that one has its options and help: those of all verbs
-/// take a third of the time of a short run.
-pub(crate) fn command(first: Option<&OsStr>) -> Command {
-    let typed = first.and_then(OsStr::to_str).and_then(Verb::named);
-    let define = |verb: &Verb| match typed {
-        Some(typed) if typed.name != verb.name => Command::new(verb.name),
+/// The words after `help`, if they are neither a verb nor a noun.
+fn asked(arguments: &[OsString]) -> Option<Vec<&str>> {
+    let [_, help, words @ ..] = arguments else { return None };
+    let words: Vec<&str> = words.iter().map(|word| word.to_str()).collect::<Option<_>>()?;
+    let name = words.join(" ");
+    let is_known = name.is_empty()
+        || name == "help"
+        || verbs::named(&name).is_some()
+        || NOUNS.iter().any(|noun| noun.name == name);
+    (help == "help" && !is_known).then_some(words)
+}
+
+/// A page of help about no single verb: `help options`, or what a word finds.
+pub(crate) fn page(arguments: &[OsString]) -> Option<StyledStr> {
+    let words = asked(arguments)?;
+    if words == ["options"] {
+        let options = shared(Command::new("options").disable_help_flag(true));
+        let options = options.max_term_width(WIDTH).help_template("{all-args}").styles(STYLES);
+        let options = options.clone().render_long_help().ansi().to_string();
+        let options = options.trim_end();
+        return Some(format!("Options of many verbs.\n\n{OUTPUT}\n\n{options}\n").into());
+    }
+    let found = elsewhere::about(&words);
+    let mut text = String::new();
+    for (command, what) in &found {
+        text += &format!("{}\n{}", literal(command), wrapped(what, "    ", WIDTH - 4));
+    }
+    (!found.is_empty()).then(|| text.into())
+}
+
+/// Whether help is asked for about what is no verb and is found nowhere.
+pub(crate) fn is_mistyped(arguments: &[OsString]) -> bool {
+    asked(arguments).is_some()
+        || matches!(arguments, [_, help, word, ..] if help == "help" && word.to_str().is_none())
+}
+
+/// The command line. If a verb was `typed`, only that one has its options and help: those of all verbs take a third of the
+/// time of a short run.
+pub(crate) fn command(typed: Option<&Entry>) -> Command {
+    let define = |verb: &Entry| match typed {
+        Some(typed) if typed.about.name != verb.about.name => Command::new(verb.word()),
         _ => whole(verb),
     };
+    let noun = |noun: &Noun| {
+        let template = format!(
+            "{}\n\n{{usage-heading}} {{usage}}\n\n{}{}\n  umbel help {name} VERB   a verb, with examples; umbel {name} VERB -h is shorter\n",
+            noun.help,
+            list(noun.groups),
+            heading("More help"),
+            name = noun.name
+        );
+        Command::new(noun.name)
+            .about(noun.about)
+            .subcommands(noun.verbs().map(define))
+            .subcommand_value_name("VERB")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .disable_help_subcommand(true)
+            .help_template(if typed.is_some() { String::new() } else { template })
+    };
     // Also named umbel on Windows.
-    let umbel =
-        Cli::command().bin_name("umbel").styles(STYLES).subcommands(VERBS.iter().map(define));
+    let umbel = Cli::command()
+        .bin_name("umbel")
+        .styles(STYLES)
+        .subcommands(verbs::short().map(define))
+        .subcommands(NOUNS.iter().map(noun));
     if typed.is_some() {
         return umbel;
     }
+    let mut text = list(FILES) + &heading("Filters") + "\n";
+    for noun in NOUNS {
+        text += &row(noun.name, noun.about);
+    }
+    let set_up: Vec<_> = SET_UP.verbs.iter().map(|verb| literal(verb.word())).collect();
     let template = format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}{}\n{MORE}{{after-help}}",
-        verbs(&umbel, EVERYDAY),
-        heading("More help")
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{text}\n{}{}{}\n{MORE}\n\n{}: {}\n",
+        UMBEL.examples_text() + "\n",
+        UMBEL.codes_text() + "\n",
+        heading("More help"),
+        SET_UP.title,
+        set_up.join(", "),
     );
-    umbel.help_template(template).after_help(Ending::of("umbel").text())
+    umbel.help_template(template)
 }
 
-/// Options of many verbs that a short help has all the same.
-const SHORT: [&str; 6] = ["csv", "jsonl", "fields", "key", "memory", "output"];
+/// The options that verbs share.
+fn shared(command: Command) -> Command {
+    let command = OutputArgs::augment_args(Work::augment_args(command));
+    let command = ExplainArgs::augment_args(command).arg(empty_ok());
+    let command = TrustArgs::augment_args(SignArgs::augment_args(command));
+    ForeignArgs::augment_args(SecretArgs::augment_args(command))
+}
+
+/// The names of the options that verbs share, with their help.
+pub(crate) fn shared_options() -> HashSet<(String, String)> {
+    let all = shared(Command::new(""));
+    let option = |option: &Arg| {
+        let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+        Some((option.get_long()?.to_owned(), help))
+    };
+    all.get_arguments().filter_map(option).collect()
+}
+
+/// Shared options that each verb's help has all the same.
+const SHOWN: [&str; 8] = ["key", "csv", "tsv", "jsonl", "fields", "output", "memory", "empty_ok"];
 
 /// A verb with its options, and its help with examples and exit statuses.
-pub(crate) fn whole(verb: &Verb) -> Command {
+pub(crate) fn whole(verb: &Entry) -> Command {
+    let about = &verb.about;
     let mut command = verb.define();
-    let more = command.get_after_long_help().map(|more| format!("{more}\n\n"));
-    let ending = Ending::of(verb.name);
-    let shared = Work::augment_args(Command::new(""));
-    let is_shared = |id: &str| shared.get_arguments().any(|shared| shared.get_id() == id);
-    let rare = |id: &str| {
-        (is_shared(id) && !SHORT.contains(&id)) || (RARE.contains(&id) && verb.name != "sign")
+    let all = shared_options();
+    let is_referred = |argument: &Arg| {
+        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        let name = argument.get_long().map(str::to_owned);
+        !SHOWN.contains(&argument.get_id().as_str())
+            && name.is_some_and(|name| all.contains(&(name, help)))
     };
+    let mut own = 0;
     let shown = |argument: Arg| {
+        // The key and the form of records come after the verb's own options, rare ones after these, shared ones at the end.
+        own += 1;
+        let at = SHOWN.iter().position(|id| argument.get_id() == id);
+        let argument = match at {
+            Some(at) => argument.display_order(200 + at).help_heading(None),
+            None if argument.is_hide_short_help_set() => argument.display_order(300 + own),
+            None => argument.display_order(own),
+        };
         // A negative number gets its own error, unless it may be the name of a file.
         let is_path = argument.is_positional() || argument.get_value_hint() != ValueHint::Unknown;
         let is_number = argument.get_action().takes_values() && !is_path;
         let argument = argument.allow_negative_numbers(is_number);
-        match rare(argument.get_id().as_str()) {
-            true => argument.hide_short_help(true),
+        match is_referred(&argument) {
+            true => argument.hide_short_help(true).hide_long_help(true),
             false => argument,
         }
     };
-    command = command.mut_args(shown).mut_subcommands(|what| what.mut_args(shown));
-    if ["common", "except"].contains(&verb.name) {
-        let help = "Compare this field instead of the whole record, LEFT=RIGHT where the others name it differently; \
-                    repeat for several";
-        command = command.mut_arg("key", |key| key.help(help));
-    }
-    if verb.name == "find" {
-        command = command
-            .mut_arg("ignore_case", |case| case.short('i').hide_short_help(false))
-            .mut_arg("files_from", |list| list.hide(true))
-            .mut_arg("recursive", |folders| folders.hide(true));
-    }
-    let (example, what) = ending.examples[0];
+    command = command.mut_args(shown);
+    let names = command.get_arguments().filter(|argument| argument.is_hide_long_help_set());
+    let names: Vec<_> = names.filter(|argument| !argument.is_hide_set()).map(name_of).collect();
+    let referred = match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            "{}\n{}\n",
+            heading("Options of many verbs (umbel help options)"),
+            wrapped(&names.join(" "), "  ", WIDTH - 4)
+        ),
+    };
+    let more = command.get_after_long_help().map(|more| format!("{more}\n\n")).unwrap_or_default();
+    let details = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+    let details = details.split_once("\n\n").map(|(_, details)| format!("\n{details}\n"));
+    let (example, what) = about.examples().next().expect("every verb has one");
     let short = format!(
-        "{} {example}   {what}\nAll of it: umbel help {}; options of many verbs: umbel help options",
+        "{referred}{} {example}   {what}\nMore: umbel help {}",
         heading("Example"),
-        verb.name
+        about.name
     );
-    command.after_help(short).after_long_help(more.unwrap_or_default() + &ending.text())
+    command
+        .long_about(None)
+        .before_long_help(about.examples_text() + &details.unwrap_or_default())
+        .help_template("{about}\n\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}")
+        .after_help(short)
+        .after_long_help(referred + &more + &about.codes_text())
 }
 
-/// Options of single verbs that are left out of a short help.
-const RARE: &[&str] = &[
-    "absent",
-    "by_name",
-    "changed",
-    "checkpoint",
-    "false_answer",
-    "force",
-    "format",
-    "key_type",
-    "list",
-    "mark_column",
-    "names",
-    "newer_than",
-    "param",
-    "plot",
-    "prefixes",
-    "prior",
-    "probes",
-    "rates",
-    "ratios",
-    "raw",
-    "secret_file",
-    "seed",
-    "serial",
-    "ship",
-    "show_prefix",
-    "sign",
-    "since",
-    "sizes",
-    "sort",
-    "table",
-    "tolerance",
-    "trust",
-];
+/// An option as it is typed.
+fn name_of(argument: &Arg) -> String {
+    match (argument.get_short(), argument.get_long()) {
+        (Some(short), Some(long)) => format!("-{short}/--{long}"),
+        (_, long) => format!("--{}", long.unwrap_or_default()),
+    }
+}

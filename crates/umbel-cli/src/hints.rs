@@ -11,11 +11,11 @@ use umbel_share::ShareError;
 use crate::formats::NotAFilter;
 use crate::lines::named_form;
 use crate::standard::STANDARD;
-use crate::verb::Verb;
+use crate::verb::Entry;
 
 /// The error and its causes on one line, and the options that help. A cause that the message already has is left out, and
 /// a JSON parser's, whose line and column are those in the record.
-pub(crate) fn chain(error: &anyhow::Error, verb: Option<&Verb>) -> String {
+pub(crate) fn chain(error: &anyhow::Error, verb: Option<&Entry>) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).filter(|cause| !cause.is::<serde_json::Error>()) {
         let cause = cause.to_string();
@@ -33,12 +33,12 @@ pub(crate) fn chain(error: &anyhow::Error, verb: Option<&Verb>) -> String {
 }
 
 /// The options that help with an error.
-fn of(error: &anyhow::Error, verb: Option<&Verb>) -> Option<String> {
+fn of(error: &anyhow::Error, verb: Option<&Entry>) -> Option<String> {
     let format = error.chain().find_map(|cause| cause.downcast_ref::<NotAFilter>()?.hint.clone());
     format.or_else(|| error.chain().find_map(|cause| of_cause(cause, verb)))
 }
 
-fn of_cause(cause: &(dyn std::error::Error + 'static), verb: Option<&Verb>) -> Option<String> {
+fn of_cause(cause: &(dyn std::error::Error + 'static), verb: Option<&Entry>) -> Option<String> {
     if let Some(umbel_sets::Error::UnknownField { found, .. }) = cause.downcast_ref()
         // A comma separates the names in the message.
         && let Some(other) = other_delimiter(|other| {
@@ -48,21 +48,8 @@ fn of_cause(cause: &(dyn std::error::Error + 'static), verb: Option<&Verb>) -> O
     {
         return Some(format!("{}; one for each file if they differ", option(other)));
     }
-    let hint = {
-        let job = cause.downcast_ref().and_then(|error| of_jobs(error, verb));
-        let plan = || cause.downcast_ref().and_then(of_plans);
-        let insert = || cause.downcast_ref().and_then(of_insertions);
-        let row = || cause.downcast_ref().and_then(of_rows);
-        let file = || cause.downcast_ref().and_then(of_files);
-        let list = || {
-            matches!(cause.downcast_ref()?, ListError::Other { .. })
-                .then_some("umbel build --prefixes")
-        };
-        let shared = || cause.downcast_ref().and_then(of_shared);
-        let found = job.or_else(plan).or_else(insert).or_else(row);
-        found.or_else(file).or_else(list).or_else(shared)
-    };
-    hint.map(str::to_owned)
+    let of_job = cause.downcast_ref().and_then(|error| of_jobs(error, verb));
+    of_job.or_else(|| of_part(cause)).map(str::to_owned)
 }
 
 /// A delimiter in use in place of the comma.
@@ -203,16 +190,18 @@ fn with_ends<'a>(
     some.map(Input::name)
 }
 
-fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static str> {
+fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static str> {
     use umbel::internals::format::OtherKeys;
     use umbel_net::prefixes::Family;
     use umbel_sets::Error;
     let of_two =
-        verb.is_some_and(|verb| matches!(verb.name, "common" | "except" | "diff" | "join"));
+        verb.is_some_and(|verb| matches!(verb.about.name, "common" | "except" | "diff" | "join"));
     Some(match error {
         Error::Filter(error) => return of_filters(error),
         Error::Directory(name) if name != STANDARD => "--recursive reads all files in it",
-        Error::SeenRows => "with a filter of rows, run umbel query -v and then umbel add",
+        Error::SeenRows => {
+            "with a filter of rows, run umbel filter query -v and then umbel filter add"
+        }
         Error::Memory { .. }
         | Error::NoMemory(_)
         | Error::Outgrown { .. }
@@ -220,15 +209,17 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
         Error::Temporary { .. } => "--tmp",
         Error::AtLeast { .. } => "--at-least",
         // These read files unchanged, because they record places in them.
-        Error::Quote { .. } if verb.is_some_and(|verb| matches!(verb.name, "index" | "find")) => {
+        Error::Quote { .. }
+            if verb.is_some_and(|verb| matches!(verb.about.name, "index" | "find")) =>
+        {
             return None;
         }
         Error::Quote { .. } => "--bad skip leaves it out, --quotes none takes quotes as they are",
         Error::Ragged { .. } => "--bad skip; --ragged pad fills in what a row lacks",
         Error::Json { .. } | Error::NoKey { .. } => "--bad skip",
         Error::OtherKeys(OtherKeys { prefixes: Some(family), .. }) => match family {
-            Family::Ip => "umbel query --prefixes ip, umbel build --prefixes ip",
-            Family::Domain => "umbel query --prefixes domain, umbel build --prefixes domain",
+            Family::Ip => "umbel match, umbel filter build --prefixes ip",
+            Family::Domain => "umbel match, umbel filter build --prefixes domain",
         },
         Error::SameColumn { twice: false, .. } | Error::SameMember { .. } => {
             "--prefix, --left-prefix"
@@ -238,10 +229,10 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
             "--key LEFT= if the other files are lists of keys; --missing skip"
         }
         Error::NoField { .. } => "--missing skip",
-        Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.name == "dedup") => {
+        Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.about.name == "dedup") => {
             "--by-name fills in what a file lacks"
         }
-        Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.name == "diff") => {
+        Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.about.name == "diff") => {
             "--key LEFT=RIGHT compares columns of other names, --no-header ignores names"
         }
         Error::OtherColumns { .. } => "--no-header ignores names",
@@ -251,6 +242,9 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
         }
         Error::UnknownField { near: None, found, .. } if !found.contains(',') => {
             "--key, --no-header; --skip and --comment are for lines before the header"
+        }
+        Error::UnknownField { near: None, .. } if of_two => {
+            "--key LEFT=RIGHT where the files name it differently, --no-header"
         }
         Error::UnknownField { near: None, .. } => "--key, --no-header",
         Error::UnknownField { near: Some(near), field, .. } if near.trim() == field => {
@@ -276,35 +270,29 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Verb>) -> Option<&'static st
 
 fn of_filters(error: &Error) -> Option<&'static str> {
     match error {
-        Error::Plan(error) => of_plans(error),
-        Error::Insert(error) => of_insertions(error),
-        Error::Row(error) => of_rows(error),
-        Error::File(error) => of_files(error),
+        Error::Plan(error) => of_part(error),
+        Error::Insert(error) => of_part(error),
+        Error::Row(error) => of_part(error),
+        Error::File(error) => of_part(error),
         _ => None,
     }
 }
 
-/// What a row is.
-const ROWS: &str = "--key, and --csv, --tsv or --jsonl for what a row is";
-
-fn of_plans(error: &PlanError) -> Option<&'static str> {
-    matches!(error, PlanError::Unnamed).then_some(ROWS)
-}
-
-fn of_insertions(error: &InsertError) -> Option<&'static str> {
-    matches!(error, InsertError::Rows(..)).then_some(ROWS)
-}
-
-fn of_rows(error: &RowError) -> Option<&'static str> {
-    matches!(error, RowError::NoAttributes | RowError::Unnamed(..)).then_some(ROWS)
-}
-
-fn of_shared(error: &ShareError) -> Option<&'static str> {
-    matches!(error, ShareError::Unfolds { .. }).then_some("--trust, --memory")
-}
-
-fn of_files(error: &FileError) -> Option<&'static str> {
+/// The options that help with an error of what a job is made of.
+fn of_part(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     use SchemeError::{NotKeyed, SecretNeeded};
-    let secret = matches!(error, FileError::Scheme(SecretNeeded { .. } | NotKeyed(_)));
-    secret.then_some("--secret-file")
+    if matches!(error.downcast_ref(), Some(PlanError::Unnamed))
+        || matches!(error.downcast_ref(), Some(InsertError::Rows(..)))
+        || matches!(error.downcast_ref(), Some(RowError::NoAttributes | RowError::Unnamed(..)))
+    {
+        return Some("--key, and --csv, --tsv or --jsonl for what a row is");
+    }
+    if let Some(FileError::Scheme(SecretNeeded { .. } | NotKeyed(_))) = error.downcast_ref() {
+        return Some("--secret-file");
+    }
+    if let Some(ListError::Other { .. }) = error.downcast_ref() {
+        return Some("umbel filter build --prefixes");
+    }
+    let unfolds = matches!(error.downcast_ref(), Some(ShareError::Unfolds { .. }));
+    unfolds.then_some("--trust, --memory")
 }

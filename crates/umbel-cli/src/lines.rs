@@ -1,6 +1,5 @@
 //! Inputs as the command line names them: files, lists of files, standard input.
 
-use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -8,15 +7,16 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
+use thiserror::Error;
 use umbel_io::{State, content};
 use umbel_numbers::{Size, counted};
 use umbel_sets::inputs::{self, NamedInput, Room, align, rereadable};
 use umbel_sets::{
-    Bad, Empty, Form, Input, Missing, Normalization, Options, Ragged, Records, Report, Resources,
-    SpoolWriter, TempFolders, room_left,
+    Form, Input, Missing, Normalization, Options, Records, Report, Resources, SpoolWriter,
+    TempFolders, room_left,
 };
 
-use crate::args::{NormalForm, OnBad, OnMissing, OnRagged, Print, Quotes, RecordArgs, Voice, Work};
+use crate::args::{NormalForm, Print, Quotes, RecordArgs, Voice, Work};
 use crate::hints;
 use crate::output::stdout;
 use crate::report::{self, say};
@@ -55,7 +55,7 @@ pub(crate) fn options_of_several(work: &Work, files: &[PathBuf], columns: bool) 
         tmp = tmp.with_notice(warn_if_in_memory);
     }
     let memory = work.memory();
-    if let (Some(there), false) = (umbel_io::memory(), work.voice.quiet || work.voice.json)
+    if let (Some(there), false) = (umbel_io::memory(), work.voice.quiet)
         && memory > there
     {
         say(&format!(
@@ -76,22 +76,11 @@ pub(crate) fn options_of_several(work: &Work, files: &[PathBuf], columns: bool) 
         normalization: normalization(&work.records),
         skip: work.records.skip,
         comment: work.records.comment.map(|byte| byte.0),
-        ragged: match work.records.ragged {
-            None => Ragged::Take,
-            Some(OnRagged::Refuse) => Ragged::Refuse,
-            Some(OnRagged::Pad) => Ragged::Pad,
-        },
+        ragged: work.records.ragged.unwrap_or_default(),
         by_name: false,
-        missing: match work.records.missing {
-            OnMissing::Error => Missing::Refuse,
-            OnMissing::Skip => Missing::Skip,
-            OnMissing::Keep => Missing::Keep,
-        },
-        empty: work.records.empty.map_or_else(Empty::default, Into::into),
-        bad: match work.records.bad {
-            OnBad::Error => Bad::Refuse,
-            OnBad::Skip => Bad::Skip,
-        },
+        missing: work.records.missing,
+        empty: work.records.empty.unwrap_or_default(),
+        bad: work.records.bad,
     };
     let mut resources = Resources::new(memory, threads, tmp);
     resources.notice = |words| say(&format!("umbel: warning: {words}"));
@@ -144,16 +133,9 @@ fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
 }
 
 /// `--delimiter` is given without CSV.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("--delimiter requires --csv; add --csv, or omit --delimiter")]
 pub(crate) struct DelimiterAlone;
-
-impl fmt::Display for DelimiterAlone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("--delimiter requires --csv; add --csv, or omit --delimiter")
-    }
-}
-
-impl std::error::Error for DelimiterAlone {}
 
 /// The forms of records that names of files tell, and the options for them.
 const NAMED: &[(&str, &[&str])] =
@@ -312,7 +294,7 @@ fn notice_sources(sources: &[Source], voice: Voice, options: &Options) {
 
 /// Says what inputs are that are no lines, and what may be wrong with lines if they are `keys`.
 fn notice(inputs: &[Input], keys: bool, voice: Voice, options: &Options) {
-    if voice.quiet || voice.json {
+    if voice.quiet {
         return;
     }
     let of_keys = keys.then(|| hints::of_keys(inputs, &options.form)).flatten();

@@ -1,8 +1,8 @@
 //! `umbel` on the command line: lines in, lines out.
 //!
 //! This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error. Modules need only
-//! earlier ones: `args`, the arguments, which knows nothing about how verbs work; `verb` and `help`, made from it;
-//! `report` and `output`; `filters` and `lines`, which verbs read and write; `verbs`.
+//! earlier ones: `args`, the options that verbs share; `verb`, what a verb is; `report` and `output`; `filters` and `lines`,
+//! which verbs read and write; `verbs`; `help`, made from them, and `elsewhere`, what others call them.
 
 mod args;
 mod elsewhere;
@@ -23,13 +23,12 @@ mod verb;
 mod verbs;
 mod wrapped;
 
-use std::ffi::OsStr;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::process::ExitCode;
 
 use umbel_io::{Memory, atomic};
 
-use verb::Verb;
+use verb::Entry;
 
 /// What the exit status reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,48 +44,42 @@ static MEMORY: Memory = Memory;
 
 fn main() -> ExitCode {
     let mut arguments: Vec<_> = umbel_io::arguments().collect();
-    let first = arguments.get(1).cloned();
-    let called = first.as_deref().and_then(OsStr::to_str).and_then(Verb::name_of);
-    if let Some(name) = called {
-        report::begin(name);
+    let typed = help::typed(&arguments[1.min(arguments.len())..]);
+    if let Some(verb) = typed {
+        report::begin(verb.about.name);
     }
-    if let Some(page) = help::page(arguments.iter().skip(1).cloned()) {
+    if let Some(page) = help::page(&arguments) {
         let page = match report::is_colourful(&io::stdout()) {
             true => page.ansi().to_string(),
             false => page.to_string(),
         };
         return end(output::print(page).map(|()| Outcome::Done), None);
     }
-    if first.as_deref() == Some(OsStr::new("help"))
-        && let Some(of) = arguments.get(2)
-        && of.to_str().is_none_or(|of| of != "help" && Verb::named(of).is_none())
-    {
+    if help::is_mistyped(&arguments) {
         // A mistyped verb gets the same error as without `help`.
         arguments.remove(1);
     }
-    let matches = match help::command(first.as_deref()).try_get_matches_from(arguments) {
+    let is_alone = arguments.len() < 2;
+    let matches = match help::command(typed).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(mut error) if error.use_stderr() => {
             // Someone who types nothing else wants to know what to type.
-            if first.is_none() && io::stderr().is_terminal() {
+            if is_alone && io::stderr().is_terminal() {
                 report::say(&help::greeting());
                 return ExitCode::from(2);
             }
-            elsewhere::explain(
-                &mut error,
-                first.as_deref().and_then(OsStr::to_str).and_then(Verb::named),
-            );
+            elsewhere::explain(&mut error, typed);
             return misused(&error);
         }
         Err(help) => return end(output::print_by(|| help.print()).map(|()| Outcome::Done), None),
     };
     umbel_io::return_memory();
     umbel_io::allow_open_files();
-    let (name, arguments) = matches.subcommand().expect("it is required");
-    let verb = Verb::named(name).expect("one that was defined");
-    // Options may come before the verb.
-    let called = called.unwrap_or(verb.name);
-    report::begin(called);
+    let verb = typed.expect("others are refused");
+    let mut arguments = &matches;
+    for _ in verb.about.name.split(' ') {
+        (_, arguments) = arguments.subcommand().expect("it is typed");
+    }
     let given = |name: &str| matches!(arguments.try_get_one(name), Ok(Some(true)));
     if given("json") {
         report::keep_warnings();
@@ -95,8 +88,7 @@ fn main() -> ExitCode {
         report::be_quiet();
     }
     let empty_ok = given("empty_ok");
-    let outcome = verbs::run(verb, called, arguments)
-        .map(|outcome| if empty_ok { Outcome::Done } else { outcome });
+    let outcome = verb.run(arguments).map(|outcome| if empty_ok { Outcome::Done } else { outcome });
     end(outcome, Some(verb))
 }
 
@@ -112,7 +104,7 @@ fn misused(error: &clap::Error) -> ExitCode {
 }
 
 /// Reports how the work ended.
-fn end(result: anyhow::Result<Outcome>, verb: Option<&Verb>) -> ExitCode {
+fn end(result: anyhow::Result<Outcome>, verb: Option<&Entry>) -> ExitCode {
     report::end();
     match result {
         Ok(_) if lines::has_left_out() => ExitCode::from(2),

@@ -5,11 +5,24 @@ use std::ffi::OsStr;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use clap::builder::{PossibleValue, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 use umbel::Kind;
 use umbel_foreign::{Format, KeyType};
+
+/// A word, its help, and what it stands for.
+pub(crate) type Choice<T> = (&'static str, &'static str, T);
+
+/// A parser of one of some words.
+pub(crate) fn choices<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [Choice<T>; N],
+) -> impl TypedValueParser<Value = T> {
+    let words = all.map(|(word, help, _)| PossibleValue::new(word).help(help));
+    PossibleValuesParser::new(words).map(move |typed| {
+        all.iter().find(|(word, ..)| *word == typed).expect("others are refused").2
+    })
+}
 
 /// A parser of values that are one of some names, maybe followed by a number as in `counting:8`.
 pub(crate) struct OneOf<T> {
@@ -18,11 +31,24 @@ pub(crate) struct OneOf<T> {
     value: PhantomData<fn() -> T>,
 }
 
-pub(crate) fn kinds<T>() -> OneOf<T> {
-    OneOf {
-        names: Kind::ALL.iter().map(|kind| (kind.name(), meaning(*kind))).collect(),
-        value: PhantomData,
+impl<T> OneOf<T> {
+    fn new(names: impl Iterator<Item = (&'static str, &'static str)>) -> Self {
+        Self { names: names.collect(), value: PhantomData }
     }
+}
+
+pub(crate) fn kinds<T>() -> OneOf<T> {
+    OneOf::new(Kind::ALL.iter().map(|kind| (kind.name(), meaning(*kind))))
+}
+
+/// Kinds to which lines can be added one after the other.
+pub(crate) fn growing<T>() -> OneOf<T> {
+    let mut named = kinds();
+    let fixed = |kind: &Kind| kind.rows() || matches!(kind, Kind::Bloomier | Kind::Cascade);
+    let fixed = Kind::ALL.iter().filter(|kind| fixed(kind)).map(|kind| kind.name());
+    let fixed: Vec<_> = fixed.collect();
+    named.names.retain(|(name, _)| !fixed.contains(name));
+    named
 }
 
 /// When to choose a kind, for the help of `--kind`.
@@ -32,7 +58,7 @@ fn meaning(kind: Kind) -> &'static str {
         Kind::Classic => "Fewer bits, but several cache lines per key",
         Kind::Sliced => "As classic, with a slice of the bits for each probe",
         Kind::Counting => {
-            "Keys can be removed (umbel remove); counting:8 has counters of 8 bits instead of 4"
+            "Keys can be removed (umbel filter remove); counting:8 has counters of 8 bits instead of 4"
         }
         Kind::Scalable => "Grows beyond its plan; scalable:1 grows in equal steps",
         Kind::Stable => "Remembers most of the last --keys keys of an endless stream",
@@ -43,7 +69,7 @@ fn meaning(kind: Kind) -> &'static str {
         Kind::Attributes => "Holds rows: the fields named by --key, any of which can be looked up",
         Kind::Coded => "For rates below 1e-6: a table of hash codes",
         Kind::Cascade => {
-            "Built as bloomier, without errors on two lists (umbel build --except); cascade:1 is one filter and an exact \
+            "Built as bloomier, without errors on two lists (umbel filter build --except); cascade:1 is one filter and an exact \
              list of its exceptions"
         }
         _ => "",
@@ -51,10 +77,7 @@ fn meaning(kind: Kind) -> &'static str {
 }
 
 pub(crate) fn formats<T>() -> OneOf<T> {
-    OneOf {
-        names: Format::ALL.iter().map(|format| (format.name(), "")).collect(),
-        value: PhantomData,
-    }
+    OneOf::new(Format::ALL.iter().map(|format| (format.name(), "")))
 }
 
 /// Kinds and formats that something converts to.
@@ -65,10 +88,7 @@ pub(crate) fn targets<T>() -> OneOf<T> {
 }
 
 pub(crate) fn key_types<T>() -> OneOf<T> {
-    OneOf {
-        names: KeyType::ALL.iter().map(|key_type| (key_type.name(), "")).collect(),
-        value: PhantomData,
-    }
+    OneOf::new(KeyType::ALL.iter().map(|key_type| (key_type.name(), "")))
 }
 
 impl<T> Clone for OneOf<T> {

@@ -5,24 +5,19 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-
+use thiserror::Error;
 use umbel_sets::Report;
 
+use crate::Outcome;
+use crate::args::LinesArgs;
 use crate::atomic;
 use crate::report;
 use crate::target::{self, Sort};
 
 /// Standard output failed.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("standard output: {0}")]
 pub(crate) struct StdoutClosed(pub(crate) io::Error);
-
-impl std::fmt::Display for StdoutClosed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "standard output: {}", self.0)
-    }
-}
-
-impl std::error::Error for StdoutClosed {}
 
 /// Refuses to write to standard output if it was closed.
 pub(crate) fn check_open() -> Result<()> {
@@ -126,9 +121,20 @@ pub(crate) fn check_target(to: Option<&Path>, writes: Sort, force: bool) -> Resu
     to.map_or(Ok(()), |path| target::check(path, writes, force).map(drop))
 }
 
+/// As [`check_target`], of lines.
+pub(crate) fn check_lines(LinesArgs { output, work, .. }: &LinesArgs) -> Result<()> {
+    check_target(output.to.file(), work.writes(), output.to.replace.force)
+}
+
 /// Prints text, noticing when nobody reads it.
 pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<()> {
     print_by(|| io::stdout().write_all(text.as_ref()))
+}
+
+/// As [`print()`], of a text that is all that a run does.
+pub(crate) fn only_print(text: impl AsRef<[u8]>) -> Result<Outcome> {
+    print(text)?;
+    Ok(Outcome::Done)
 }
 
 /// As [`print()`], of what `write` writes to standard output.

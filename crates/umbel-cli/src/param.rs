@@ -113,7 +113,7 @@ fn params(format: Format) -> String {
     named.chain(options.map(str::to_owned)).collect::<Vec<_>>().join(", ")
 }
 
-/// The table of formats for `umbel build --help`.
+/// The table of formats for `umbel filter build --help`.
 pub(crate) fn table() -> String {
     let mut text = "Formats of other systems, with what they take as --param and --key-type (see docs/formats.md):"
         .to_owned();

@@ -1,4 +1,4 @@
-//! Where pictures go: of a plan, by `umbel plan --plot`, and of a filter, by `umbel info --plot`.
+//! Where pictures go: of a plan, by `umbel filter plan --plot`, and of a filter, by `umbel filter info --plot`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -70,9 +70,45 @@ impl Run {
         report.check_keyed(&self.progress)
     }
 
-    /// Prints the report: a short line, the full report or JSON. `found` is the verb's word for its result;
-    /// `filter` is the receipt of the filter that was made.
-    pub(crate) fn finish(mut self, report: &Report, found: &str, filter: Option<&Receipt>) {
+    /// Prints the report: a short line, the full report or JSON; and `hints` after it, or in that of JSON. `found` is the
+    /// verb's word for its result; `filter` is the receipt of the filter that was made.
+    pub(crate) fn finish(
+        self,
+        report: &Report,
+        found: &str,
+        filter: Option<&Receipt>,
+        hints: &[String],
+    ) {
+        let lines = |report: &Report| of_lines(report, found);
+        let Voice { quiet, json, .. } = self.voice;
+        if json {
+            hints.iter().for_each(|hint| insist(hint));
+        }
+        self.print(report, &lines, filter);
+        for hint in hints.iter().filter(|_| !json && !quiet) {
+            say(&format!("umbel: {hint}"));
+        }
+    }
+
+    /// As [`Self::finish`], of filters that are made of others.
+    pub(crate) fn finish_filter(self, report: &Report, filter: &Receipt) {
+        self.print(report, &|_| Vec::new(), Some(filter));
+    }
+
+    /// As [`Self::finish`], of a file that is made of another.
+    pub(crate) fn finish_file(self, report: &Report) {
+        let bytes = |report: &Report| {
+            vec![format!("{} to {}", Size(report.bytes_read), Size(report.bytes_written))]
+        };
+        self.print(report, &bytes, None);
+    }
+
+    fn print(
+        mut self,
+        report: &Report,
+        lines: &dyn Fn(&Report) -> Vec<String>,
+        filter: Option<&Receipt>,
+    ) {
         self.stop_bar();
         let seconds = self.started.elapsed().as_secs_f64();
         let mut report = report.clone();
@@ -107,14 +143,7 @@ impl Run {
             };
             say(&format!("umbel: warning: {first}: no record has the key{others}"));
         }
-        let lines = match self.verb {
-            // Reports on filters, not on lines.
-            "merge" | "convert" | "shrink" | "parquet extract" => Vec::new(),
-            "pack" | "unpack" | "delta" | "patch" => {
-                vec![format!("{} to {}", Size(report.bytes_read), Size(report.bytes_written))]
-            }
-            _ => of_lines(report, found),
-        };
+        let lines = lines(report);
         if self.voice.json {
             say(&self.json(report, filter, seconds).to_string());
         } else if self.voice.verbose {
@@ -412,6 +441,24 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
         false => letter.to_string(),
     };
     Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// A text in lines of at most so many letters, each behind an indent.
+pub(crate) fn wrapped(text: &str, indent: &str, columns: usize) -> String {
+    let (mut lines, mut column) = (indent.to_owned(), 0);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > columns {
+            lines += &format!("\n{indent}");
+            column = 0;
+        } else if column > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines += word;
+        column += length;
+    }
+    lines + "\n"
 }
 
 /// Writes to standard error, where no progress is shown meanwhile.

@@ -1,38 +1,132 @@
-//! The verbs: their names and their options. What they do is in `verbs`; help and manual pages need this table.
+//! What a verb is. Each is declared next to its work, in its own file in `verbs`; `verbs` lists them all.
 
-use clap::{Args, Command};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
-use crate::args;
+use crate::Outcome;
 
-/// A verb: its name and its options.
-pub(crate) struct Verb {
-    pub(crate) name: &'static str,
-    /// Another name that it has.
-    other: Option<&'static str>,
-    define: fn(Command) -> Command,
+/// A verb: its options are the fields of the type, and the type's documentation is its help.
+pub(crate) trait Verb: Args {
+    /// As it is typed: `dedup`, or `filter build`.
+    const NAME: &str;
+    /// Lines: `also` and what people who know other programs call it; `for --x, y: …` and what does here what those options do
+    /// elsewhere; examples, with what they do after three blanks; what the exit statuses 0 and, if there is one, 1 mean.
+    const HELP: &str;
+    /// Does the work.
+    const RUN: fn(&Self) -> anyhow::Result<Outcome>;
+
+    /// Gives shared options another form.
+    fn adapt(command: Command) -> Command {
+        command
+    }
 }
 
-impl Verb {
-    pub(crate) fn named(name: &str) -> Option<&'static Self> {
-        VERBS.iter().find(|verb| verb.name == name || verb.other == Some(name))
+/// `--empty-ok`, of all verbs that have an exit status of 1.
+pub(crate) fn empty_ok() -> Arg {
+    Arg::new("empty_ok")
+        .long("empty-ok")
+        .action(ArgAction::SetTrue)
+        .help_heading("Messages")
+        .help("Exit with 0, not 1, if nothing was found")
+}
+
+/// A verb's name, and its help besides its options.
+#[derive(Clone, Copy)]
+pub(crate) struct About {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+}
+
+impl About {
+    /// What others call it.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &'static str> {
+        let also = self.help.lines().find_map(|line| line.strip_prefix("also "));
+        also.into_iter().flat_map(|also| also.split(", "))
     }
 
-    /// The name of a verb as it was typed, which may be the other one.
-    pub(crate) fn name_of(typed: &str) -> Option<&'static str> {
-        let verb = Self::named(typed)?;
-        Some(verb.other.filter(|other| *other == typed).unwrap_or(verb.name))
+    /// Options that people know from other programs, and what does that here.
+    pub(crate) fn habits(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let lines = self.help.lines().filter_map(|line| line.strip_prefix("for --"));
+        let habits = lines.filter_map(|line| line.split_once(": "));
+        habits.flat_map(|(options, tip)| options.split(", ").map(move |option| (option, tip)))
+    }
+
+    /// Commands, and what they do.
+    pub(crate) fn examples(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.help.lines().filter_map(|line| line.split_once("   "))
+    }
+
+    /// Exit statuses, and what they mean.
+    pub(crate) fn codes(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let lines = self.help.lines().filter(|line| line.starts_with(['0', '1']));
+        lines.filter_map(|line| line.split_once(' ')).chain([TWO])
+    }
+}
+
+/// What 2 means, for every verb.
+const TWO: (&str, &str) = ("2", "an error; the message is on standard error");
+
+/// A verb in a list.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) about: About,
+    define: fn(Command) -> Command,
+    run: fn(&ArgMatches) -> anyhow::Result<Outcome>,
+}
+
+/// Verbs under a heading.
+pub(crate) struct Group {
+    pub(crate) title: &'static str,
+    pub(crate) verbs: &'static [Entry],
+}
+
+/// What some verbs work on: the first word of their names.
+pub(crate) struct Noun {
+    pub(crate) name: &'static str,
+    /// Its line in `umbel help`.
+    pub(crate) about: &'static str,
+    /// The first line of its own help.
+    pub(crate) help: &'static str,
+    pub(crate) groups: &'static [Group],
+}
+
+impl Noun {
+    pub(crate) fn verbs(&self) -> impl Iterator<Item = &'static Entry> {
+        self.groups.iter().flat_map(|group| group.verbs)
+    }
+}
+
+impl Entry {
+    pub(crate) const fn of<V: Verb>() -> Self {
+        Self {
+            about: About { name: V::NAME, help: V::HELP },
+            define: |command| V::adapt(V::augment_args(command)),
+            run: |typed| V::RUN(&V::from_arg_matches(typed)?),
+        }
+    }
+
+    /// The last word of its name.
+    pub(crate) fn word(&self) -> &'static str {
+        self.about.name.rsplit(' ').next().unwrap_or_default()
+    }
+
+    /// Does its work with the options that were typed.
+    pub(crate) fn run(&self, typed: &ArgMatches) -> anyhow::Result<Outcome> {
+        (self.run)(typed)
     }
 
     /// The verb with its options and their help.
     pub(crate) fn define(&self) -> Command {
-        let mut command = (self.define)(Command::new(self.name));
+        let mut command = (self.define)(Command::new(self.word()));
+        if self.about.codes().any(|(code, _)| code == "1") {
+            command = command.arg(empty_ok());
+        }
         let options: Vec<_> =
             command.get_arguments().map(|option| option.get_id().clone()).collect();
         for option in options {
-            let others = umbel_sets::excludes(self.name, option.as_str());
+            let others = umbel_sets::excludes(self.about.name, option.as_str());
             command = command.mut_arg(option, |option| option.conflicts_with_all(others));
         }
-        self.other.map_or(command.clone(), |other| command.alias(other))
+        command
     }
 
     /// Whether it has all options that a hint names, unless that is about another verb.
@@ -50,59 +144,3 @@ impl Verb {
         hint.contains("umbel ") || hint.split(|other: char| !letter(other)).all(has)
     }
 }
-
-/// Hands all verbs to a macro: the file in `verbs` and the function in it, which has the name of the verb; its options; and
-/// its other name.
-macro_rules! each_verb {
-    ($use:ident) => {
-        $use! {
-            common::common(CommonArgs),
-            except::except(ExceptArgs),
-            diff::diff(DiffArgs),
-            join::join(JoinVerbArgs),
-            dedup::dedup(DedupArgs) or union,
-            seen::unseen(UnseenArgs),
-            index::index(IndexArgs),
-            find::find(FindArgs),
-            build::build(BuildArgs),
-            add::add(AddArgs),
-            remove::remove(RemoveArgs),
-            query::query(QueryArgs),
-            info::info(InfoArgs),
-            merge::merge(MergeArgs),
-            overlap::overlap(OverlapArgs),
-            key::key(KeyArgs),
-            audit::audit(AuditArgs),
-            convert::convert(ConvertArgs),
-            convert::shrink(ShrinkArgs),
-            parquet::parquet(ParquetArgs),
-            pack::pack(PackArgs),
-            pack::unpack(UnpackArgs),
-            delta::delta(DeltaArgs),
-            delta::patch(PatchArgs),
-            sign::sign(SignVerbArgs),
-            plan::plan(PlanArgs),
-            demo::demo(DemoArgs),
-            docs::completions(CompletionsArgs),
-            docs::man(ManArgs),
-        }
-    };
-}
-
-macro_rules! table {
-    ($($file:ident::$verb:ident($arguments:ident) $(or $other:ident)?,)*) => {
-        /// All verbs.
-        pub(crate) const VERBS: &[Verb] = &[$(Verb {
-            name: stringify!($verb),
-            other: {
-                const OTHER: &[&str] = &[$(stringify!($other))?];
-                OTHER.first().copied()
-            },
-            define: args::$arguments::augment_args,
-        }),*];
-    };
-}
-
-each_verb!(table);
-
-pub(crate) use each_verb;

@@ -341,7 +341,7 @@ def forms(dice, folder):
     options = ["--csv", "--quotes", "none", "--delimiter", delimiter, *(["--skip", str(skip)] if skip else []),
                *(["--comment", comment] if comment else []), *(["--ragged", "pad"] if pads else [])]
     names = [f"t{number}" for number in range(len(tables))]
-    found = umbel(dice, folder, "union", *options, *(["--by-name"] if by_name else []), *names).splitlines()
+    found = umbel(dice, folder, "dedup", *options, *(["--by-name"] if by_name else []), *names).splitlines()
     wanted = [delimiter.join(row.get(column, "") for column in header) for rows in tables for row in rows]
     assert found == [delimiter.join(header), *dict.fromkeys(wanted)], (options, found, wanted)
     keys = dice.choices([*words, "1a", "1", '1b"'], k=3)

@@ -1,8 +1,8 @@
 //! Which blocks of many files may hold a word or a key, and the lines that do.
 //!
 //! [`build()`] makes an index: a filter of the words, or of one field's values, of each block of about 1 MiB of each file. [`find()`]
-//! reads only the blocks whose filters have all words of a text, and compares the text itself: no answer rests on a hash.
-//! [`update`] reads only what is new or has changed since. [`not_found`] gives the texts that no line has.
+//! reads only the blocks whose filters contain all words of a text, and compares the text itself: no answer rests on a hash.
+//! [`update`] reads only new and changed files. [`not_found`] returns the texts that occur in no line.
 //!
 //! | module | what it alone knows |
 //! |---|---|

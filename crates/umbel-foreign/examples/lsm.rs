@@ -1,4 +1,4 @@
-//! How many reads of data blocks a table's Bloom filter saves a storage engine, for absent keys.
+//! How many reads of data blocks a table's Bloom filter saves a storage engine for absent keys.
 //!
 //! Opens a table file of LevelDB (`.ldb`) or RocksDB (`.sst`), queries its filter, and looks up keys with the filter and
 //! without:
@@ -79,7 +79,7 @@ fn report(name: &str) -> Result<String> {
     Ok(text + "\n")
 }
 
-/// The number of keys present, and of blocks read for them without the filter and with it.
+/// The number of present keys, and of blocks read for all keys without the filter and with it.
 fn totals(table: &Table, file: &[u8], keys: impl Iterator<Item = String>) -> Result<[usize; 3]> {
     let mut totals = [0; 3];
     for key in keys {

@@ -25,8 +25,8 @@ use crate::squid::Squid;
 use crate::valkey_bloom::ValkeyBloom;
 use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
-/// The enum of all systems, and what they share. Each line is a variant, its type and its formats. The type has `new`,
-/// `plan`, `decode`, `union` and `to_owned` like [`Plain`](crate::Plain), and implements the traits.
+/// The enum of all systems, and the code they share. Each line is a variant, its type and its formats. The type has
+/// `new`, `plan`, `decode`, `union` and `to_owned` like [`Plain`](crate::Plain), and implements the traits.
 macro_rules! systems {
     ($($(#[$doc:meta])* $name:ident($type:ty, $owned:ty): $($format:ident)|+;)*) => {
         /// A foreign filter of any format. The front ends work on this type.
@@ -50,7 +50,7 @@ macro_rules! systems {
                 }
             }
 
-            /// Plans what [`new`](Self::new) would make.
+            /// Plans the filter that [`new`](Self::new) would make.
             ///
             /// # Errors
             /// As [`new`](Self::new), except for memory.
@@ -181,7 +181,7 @@ systems! {
     ValkeyBloom(ValkeyBloom<S>, ValkeyBloom): ValkeyBloom;
 }
 
-/// What holds the content of a [`Foreign`] filter: [`Bytes`], `Vec<u8>` or `&[u8]`. Sealed.
+/// The holder of a [`Foreign`] filter's content: [`Bytes`], `Vec<u8>` or `&[u8]`. Sealed.
 ///
 /// The code of such a filter is compiled here, once for each holder, not in every crate that uses one.
 pub trait Content: AsRef<[u8]> + Sized + sealed::Sealed {
@@ -515,7 +515,7 @@ mod tests {
             let refused = fills(&mut filter).unwrap_err();
             assert!(matches!(refused, Error::GrowthLimit { .. }), "{format}: {refused}");
             assert!(filter.bytes() < 3 * bytes);
-            // It is intact: the inserted keys are there.
+            // It is intact: the inserted keys are present.
             assert!((0..50u32).all(|i| filter.contains(Key::Bytes(&i.to_le_bytes())).unwrap()));
             filter.set_limit(u64::MAX);
             assert!(fills(&mut filter).is_ok() && filter.bytes() > 3 * bytes);

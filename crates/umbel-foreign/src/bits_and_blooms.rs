@@ -197,7 +197,7 @@ impl BitsAndBloomsJson {
         Ok(Self { binary: BitsAndBlooms::new(Format::BitsAndBlooms, given)? })
     }
 
-    /// Plans what [`new`](Self::new) would make.
+    /// Plans the filter that [`new`](Self::new) would make.
     ///
     /// # Errors
     /// As [`new`](Self::new), except for memory.

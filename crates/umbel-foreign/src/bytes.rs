@@ -38,8 +38,8 @@ impl Bytes {
         Ok(Self(Memory::Aligned { blocks, start, len }))
     }
 
-    /// Allocates `len` zeroed bytes for bits that are read one by one, which gain nothing by starting a cache line: a small
-    /// array is a vector, with no byte more.
+    /// Allocates `len` zeroed bytes for bits that are read one by one, which gain nothing by starting a cache line: a
+    /// small array is a vector, without an additional byte.
     pub(crate) fn zeroed_bits(len: usize) -> Result<Self, Error> {
         /// Up to here, allocators keep equal sizes side by side, and the space around a small array adds up.
         const SMALL: usize = 14 << 10;
@@ -77,7 +77,7 @@ impl Bytes {
     }
 }
 
-/// Takes the vector as it is, wherever it starts.
+/// Uses the vector as it is, wherever it starts.
 impl From<Vec<u8>> for Bytes {
     fn from(content: Vec<u8>) -> Self {
         Self(Memory::Taken(content))
@@ -244,6 +244,11 @@ pub(crate) fn check(
     expected: &'static str,
 ) -> Result<(), Error> {
     if right { Ok(()) } else { Err(refuse(format, field, found, expected)) }
+}
+
+/// Returns an error if a filter with this many bytes exceeds its limit.
+pub(crate) fn check_limit(bytes: u64, limit: u64) -> Result<(), Error> {
+    if bytes > limit { Err(Error::GrowthLimit { bytes, limit }) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Filters that grow by links, each an array of bits of its own: a [`Rule`] defines a system's links, hash and file, and
+//! Filters that grow by links, each with its own array of bits: a [`Rule`] defines a system's links, hash and file, and
 //! [`Chain`] does the rest for all of them.
 //!
 //! Only the newest link is written. Once it has its planned keys, the chain gets another one. A key that any link may
@@ -10,7 +10,7 @@ use std::io::Write;
 use umbel::Fact;
 
 use crate::bits::{self, Order};
-use crate::bytes::check;
+use crate::bytes::{check, check_limit};
 use crate::error::differ;
 use crate::measure::Measure;
 use crate::plain::sealed;
@@ -36,7 +36,7 @@ pub trait ChainLink: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     /// Positions of a key; `by` has its remainders by the modulus.
     fn positions(&self, by: Remainder, hash: (u64, u64)) -> impl Iterator<Item = u64>;
     fn facts(&self) -> Vec<Fact>;
-    /// What two links must share to be merged.
+    /// The values that two links must share to be merged.
     fn shape(&self) -> Vec<(&'static str, Value)>;
 }
 
@@ -64,7 +64,7 @@ impl Remainder {
     }
 }
 
-/// The rules of a system's chains. A value has what all links share. Sealed.
+/// The rules of a system's chains. A value has the fields that all links share. Sealed.
 pub trait Rule: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     /// A link.
     #[doc(hidden)]
@@ -84,17 +84,15 @@ pub trait Rule: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     fn hash(&self, key: &[u8]) -> (u64, u64);
     #[doc(hidden)]
     fn grows(&self) -> bool;
-    /// Returns the link after these, empty; `None` if there is none.
+    /// Returns the link after these, empty; `None` if these are the last possible ones.
     #[doc(hidden)]
     fn next(&self, links: &[Self::Link]) -> Option<Self::Link>;
     /// Writes the front of a new link's array, before its bits.
     #[doc(hidden)]
-    fn front(&self, link: &Self::Link, array: &mut [u8]) {
-        let _ = (link, array);
-    }
+    fn front(&self, _link: &Self::Link, _array: &mut [u8]) {}
     #[doc(hidden)]
     fn facts(&self) -> Vec<Fact>;
-    /// What two chains must share to be merged.
+    /// The values that two chains must share to be merged.
     #[doc(hidden)]
     fn shape(&self) -> Vec<(&'static str, Value)>;
     #[doc(hidden)]
@@ -111,7 +109,7 @@ pub struct Chain<R: Rule, S = Bytes> {
     /// The file it was read from, and where in it the arrays of the first links start.
     content: S,
     starts: Vec<usize>,
-    /// The arrays of all other links, each by itself: growth copies nothing.
+    /// The arrays of all other links, one allocation each: growth copies nothing.
     arrays: Vec<Bytes>,
     /// The limit in bytes while it grows.
     limit: u64,
@@ -192,7 +190,7 @@ impl<R: Rule> Chain<R> {
     }
 
     /// Adds all keys of `other`, link by link: counts of items are added, and links that only one of the filters has
-    /// are unchanged. The systems have no such command, but load the result. A merged link may hold more items than it
+    /// are unchanged. The systems lack such a command, but load the result. A merged link may hold more items than it
     /// was made for; its receipt reports the resulting rate.
     ///
     /// # Errors
@@ -214,15 +212,13 @@ impl<R: Rule> Chain<R> {
 
     /// Sets the bits of a chain that is at most as long as this one and agrees with it.
     fn join<T: AsRef<[u8]>>(&mut self, other: &Chain<R, T>) {
-        for i in 0..other.links.len() {
-            bits::or(self.array_mut(i), other.array(i));
-        }
         for (i, theirs) in other.links.iter().enumerate() {
+            bits::or(self.array_mut(i), other.array(i));
             self.count(i, theirs.items().min(MOST_ITEMS.saturating_sub(self.links[i].items())));
         }
     }
 
-    /// Counts items of a link, as far as the sum of all links can: files have that, too.
+    /// Counts items of a link, up to the maximum sum of all links, as in files.
     fn count(&mut self, link: usize, items: u64) {
         *self.links[link].items_mut() += items.min(u64::MAX - self.items());
     }
@@ -233,9 +229,7 @@ impl<R: Rule> Chain<R> {
         let next = if self.links.len() < MOST_LINKS { self.rule.next(&self.links) } else { None };
         let link = next.filter(|_| self.grows()).ok_or_else(full)?;
         let bytes = ForeignFilter::bytes(self).saturating_add(R::LINK).saturating_add(link.bytes());
-        if bytes > self.limit {
-            return Err(Error::GrowthLimit { bytes, limit: self.limit });
-        }
+        check_limit(bytes, self.limit)?;
         self.arrays.push(empty(&self.rule, &link)?);
         self.remainders.push(Remainder::by(link.modulus()));
         self.links.push(link);
@@ -243,14 +237,14 @@ impl<R: Rule> Chain<R> {
     }
 }
 
-/// The most items of a merged link: what every system's count holds.
+/// The most items of a merged link: the maximum of every system's count.
 const MOST_ITEMS: u64 = i64::MAX as u64;
 
-/// The most links of a chain. RedisBloom's end at 1,075, when half of the error rate is 0, and valkey-bloom's usual ones at 1,016. A
-/// look-up reads all of them: a file with millions, of a byte each, would hold a server up for a second with every one.
+/// The most links of a chain. RedisBloom's end at 1,075, when half of the error rate is 0, and valkey-bloom's at 1,016.
+/// A look-up reads all of them: a file with millions, of a byte each, would block a server for a second each time.
 pub(crate) const MOST_LINKS: usize = 1 << 16;
 
-/// Returns an error for a number of links that no chain has.
+/// Returns an error for an impossible number of links.
 pub(crate) fn check_links(format: Format, links: u64) -> Result<(), Error> {
     check(format, "links", links, (1..=MOST_LINKS as u64).contains(&links), "1 to 65536")
 }
@@ -284,8 +278,7 @@ impl<R: Rule, S: AsRef<[u8]>> Chain<R, S> {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn to_owned(&self) -> Result<Chain<R>, Error> {
-        let arrays = self.wholes().map(Bytes::copy_of_bits);
-        let arrays = arrays.collect::<Result<_, _>>()?;
+        let arrays = self.wholes().map(Bytes::copy_of_bits).collect::<Result<_, _>>()?;
         let copy = Chain::of(self.rule.clone(), self.links.clone(), arrays)?;
         Ok(Chain { limit: self.limit, ..copy })
     }
@@ -463,10 +456,7 @@ impl<R: Rule, S: AsRef<[u8]>> ForeignFilter for Chain<R, S> {
     }
 
     fn measured(&self) -> Option<Measure> {
-        match &self.links[..] {
-            [_] => Some(self.measure(0)),
-            _ => None,
-        }
+        (self.links.len() == 1).then(|| self.measure(0))
     }
 
     fn receipt(&self) -> Receipt {

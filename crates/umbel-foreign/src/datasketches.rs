@@ -49,7 +49,7 @@ pub struct Fields {
     counted: Option<u64>,
     /// Whether insertions count them.
     counts: bool,
-    /// Its array is empty while no bit is set.
+    /// Its array is empty until a bit is set.
     shape: Shape,
 }
 

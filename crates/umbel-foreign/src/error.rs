@@ -11,13 +11,13 @@ use crate::{Format, KeyType};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No format has this name.
+    /// The name of the format is unknown.
     #[error("{name:?} is not a format of another system; the formats are {}", names(Format::ALL.iter().copied().map(Format::name)))]
     UnknownFormat {
         /// The name.
         name: String,
     },
-    /// No type of key has this name.
+    /// The name of the type of keys is unknown.
     #[error("{name:?} is not a type of keys; the types are {}", names(KeyType::ALL.iter().copied().map(KeyType::name)))]
     UnknownKeyType {
         /// The name.
@@ -32,7 +32,7 @@ pub enum Error {
         field: &'static str,
         /// The value found.
         found: Value,
-        /// What would be valid.
+        /// The valid values.
         expected: &'static str,
     },
     /// A file is not the JSON that its format needs.
@@ -66,7 +66,7 @@ pub enum Error {
         parameter: &'static str,
         /// The value found, or the text `nothing`.
         found: Value,
-        /// What would be valid.
+        /// The valid values.
         expected: &'static str,
     },
     /// The false positive rate is outside (0, 1).
@@ -95,7 +95,7 @@ pub enum Error {
     Key {
         /// Format of the filter.
         format: Format,
-        /// What is refused.
+        /// The refused key, in words.
         what: &'static str,
     },
     /// A line is not a key of the requested type.
@@ -139,7 +139,7 @@ pub enum Error {
         "the {what} of one filter is {left}, of the other {right}; build both with the same parameters"
     )]
     Differ {
-        /// What differs.
+        /// The property that differs.
         what: &'static str,
         /// Its value in the left filter.
         left: Value,

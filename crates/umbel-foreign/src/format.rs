@@ -146,7 +146,7 @@ impl Format {
         !matches!(self, Self::RedisBloomCuckoo)
     }
 
-    /// Returns what stops working in large filters of this format, and from which size on; `None` if nothing does.
+    /// Returns what stops working in large filters of this format, and from which size on; `None` if everything works.
     pub const fn limits(self) -> Option<&'static str> {
         use Format::*;
         Some(match self {

@@ -61,24 +61,18 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     }
     /// Prepares the content for setting bits.
     #[doc(hidden)]
-    fn before_insert(&mut self, content: &mut Bytes) -> Result<(), Error> {
-        let _ = content;
+    fn before_insert(&mut self, _content: &mut Bytes) -> Result<(), Error> {
         Ok(())
     }
     /// Records that a key was inserted and set `new` bits.
     #[doc(hidden)]
-    fn after_insert(&mut self, content: &mut Bytes, new: u32) {
-        let _ = (content, new);
-    }
+    fn after_insert(&mut self, _content: &mut Bytes, _new: u32) {}
     /// Records that the bits of another filter were added.
     #[doc(hidden)]
-    fn after_union(&mut self, content: &mut Bytes, other: &Self) {
-        let _ = (content, other);
-    }
+    fn after_union(&mut self, _content: &mut Bytes, _other: &Self) {}
     /// Does what the writer of the format does after the last key.
     #[doc(hidden)]
-    fn finish(&mut self, content: &mut Bytes) -> Result<(), Error> {
-        let _ = content;
+    fn finish(&mut self, _content: &mut Bytes) -> Result<(), Error> {
         Ok(())
     }
 
@@ -113,7 +107,7 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// What filters of every layout have.
+/// The fields of filters of every layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Shape {
@@ -139,7 +133,7 @@ impl Shape {
     }
 }
 
-/// The layouts and rules there are: no other crate has any.
+/// The existing layouts and rules, which other crates cannot extend.
 pub(crate) mod sealed {
     use crate::{bits_and_blooms, datasketches, guava, hadoop, hive, leveldb, orc, parquet};
     use crate::{pybloom, redisbloom, salted, spark, squid, valkey_bloom};
@@ -188,7 +182,7 @@ impl<L: Layout> Plain<L> {
         Ok(Self { layout: L::parse(format, &content, given)?, content })
     }
 
-    /// Plans what [`new`](Self::new) would make.
+    /// Plans the filter that [`new`](Self::new) would make.
     ///
     /// # Errors
     /// As [`new`](Self::new), except for memory.

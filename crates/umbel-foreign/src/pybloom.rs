@@ -10,7 +10,7 @@
 //! | growth i32 | ratio f64 | first capacity u64 | error rate f64 | filters i32 | length u64 of each | filters |
 //! ```
 //!
-//! Each probe has a slice of its own. **No version is written, and the hash changed**: if few bits of hash are needed,
+//! Each probe has its own slice. **The file has no version, and the hash changed**: if few bits of hash are needed,
 //! pybloom-live 4 uses XXH3 of 128 bits, older versions MD5; above 128 bits all use SHA-1 and SHA-2. So you must name
 //! the format to read such a file. `count` is the number of additions that set a bit; after a union it is 0.
 
@@ -29,7 +29,7 @@ use umbel::internals::math::Coverage;
 use umbel::{Fact, Figure};
 
 use crate::bits::{self, Order, check_padding};
-use crate::bytes::{Reader, check};
+use crate::bytes::{Reader, check, check_limit};
 use crate::error::differ;
 use crate::measure::Measure;
 use crate::plain::{Layout, Plain, Shape, has_shape};
@@ -347,12 +347,6 @@ fn read_rate(reader: &mut Reader<'_>) -> Result<f64, Error> {
     reader.checked("error rate", Reader::f64_le, right, "above 0 and below 1")
 }
 
-/// Returns an error if a content of `len` bytes cannot get `more`: while it grows, the content is in memory twice.
-fn check_growth(len: usize, more: u64, limit: u64) -> Result<(), Error> {
-    let bytes = more.saturating_add(2 * len as u64);
-    if bytes > limit { Err(Error::GrowthLimit { bytes, limit }) } else { Ok(()) }
-}
-
 /// A scalable filter of pybloom or pybloom-live: filters of growing size and falling error rate, on the content of
 /// their file.
 #[derive(Clone)]
@@ -397,7 +391,7 @@ impl PybloomScalable {
         Self::decode(format, content, given)
     }
 
-    /// Plans what [`new`](Self::new) would make; bits and probes are the first filter's.
+    /// Plans the filter that [`new`](Self::new) would make; bits and probes are the first filter's.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -405,7 +399,7 @@ impl PybloomScalable {
         given.check(format)?;
         let capacity = Parameters::some_keys(format, given.keys.unwrap_or(USUAL_CAPACITY))?;
         let (fpp, growth) = (given.fpp.unwrap_or(USUAL_FPP), given.growth.unwrap_or(USUAL_GROWTH));
-        // Its documentation says 2 or 4, but it accepts any factor.
+        // The documentation allows 2 or 4, but it accepts any factor.
         if growth == 0 || growth > i32::MAX as u32 {
             return Err(Parameters::refuse(format, "growth", growth, "1 to 2^31 - 1"));
         }
@@ -461,7 +455,8 @@ impl PybloomScalable {
             }
             plan => plan?,
         };
-        check_growth(self.content.len(), plan.bytes, self.limit)?;
+        // While it grows, the content is in memory twice.
+        check_limit(plan.bytes.saturating_add(2 * self.content.len() as u64), self.limit)?;
         let (count, old) = (self.filters.len(), &self.content);
         let lengths = SCALABLE_HEAD + 8 * count;
         let refused = |_| Error::OutOfMemory { bytes: plan.bytes };
@@ -648,7 +643,7 @@ mod tests {
         }
     }
 
-    /// Only for a file: a parameter cannot give so small a rate.
+    /// Only from a file: a parameter cannot give so small a rate.
     #[test]
     fn a_chain_whose_rates_have_ended_is_full() {
         for format in [Format::Pybloom3Scalable, Format::Pybloom4Scalable] {
@@ -682,7 +677,7 @@ mod tests {
         assert!(filter.union(&larger).is_err());
     }
 
-    /// Filters of one bit a slice: a digest for 32 of them would have 16 times their bytes.
+    /// Filters of one bit per slice: a digest for 32 of them would have 16 times their bytes.
     #[test]
     fn digests_take_no_more_memory_than_a_file_has() {
         let format = Format::Pybloom4Scalable;

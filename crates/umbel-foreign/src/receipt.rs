@@ -1,12 +1,11 @@
-//! What a foreign filter delivers now.
+//! The receipt of a foreign filter: its present content and rate.
 
-use umbel::Estimate;
-use umbel::Fact;
+use umbel::{Estimate, Fact};
 
 use crate::measure::Measure;
 use crate::{Error, ForeignFilter, Format, Key};
 
-/// The receipt of a foreign filter: figures from its own bits, and what its file declares.
+/// The receipt of a foreign filter: figures from its own bits, and declarations of its file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Receipt {
@@ -30,7 +29,7 @@ pub struct Receipt {
     pub fpp: f64,
     /// The filters it is made of, oldest first; empty for a filter of one piece.
     pub parts: Vec<Part>,
-    /// What its file declares: capacity, count, seed and such. Reported, but not used.
+    /// Declarations of its file: capacity, count, seed and such. Reported, but not used.
     pub facts: Vec<Fact>,
 }
 
@@ -48,7 +47,7 @@ pub struct Part {
     pub keys: Estimate,
     /// The probability that a key it does not hold passes now.
     pub fpp: f64,
-    /// What the file declares about it.
+    /// The file's declarations about it.
     pub facts: Vec<Fact>,
 }
 
@@ -148,6 +147,8 @@ fn sum(estimates: impl Iterator<Item = Estimate> + Clone) -> Estimate {
 
 #[cfg(test)]
 mod tests {
+    use umbel::internals::math::binomial_bounds;
+
     use super::*;
     use crate::{Foreign, ForeignInsert, Parameters};
 
@@ -178,9 +179,8 @@ mod tests {
             let passed = (0..asked).filter(passes).count() as u64;
             // 4096 keys determine a rate p to within 6 sqrt(p/4096).
             let spread = 6.0 * (fpp / 4096.0).sqrt();
-            let bounds = [fpp - spread, fpp + spread].map(|rate| rate.clamp(0.0, 1.0));
-            let (low, _) = umbel::internals::math::binomial_bounds(asked, bounds[0], 1e-9);
-            let (_, high) = umbel::internals::math::binomial_bounds(asked, bounds[1], 1e-9);
+            let [(low, _), (_, high)] = [fpp - spread, fpp + spread]
+                .map(|rate| binomial_bounds(asked, rate.clamp(0.0, 1.0), 1e-9));
             assert!((low..=high).contains(&passed) && passed > 5, "{format}: {passed}, {fpp}");
         }
     }

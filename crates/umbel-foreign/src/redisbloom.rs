@@ -15,11 +15,11 @@
 //! is set, and the seed, a u64, follows the links. That version writes a seed for every filter, and reads headers without.
 //!
 //! A file here is the header followed by all data chunks, in order; [`RedisBloom::chunks`] and
-//! [`RedisBloom::from_chunks`] convert between it and what the commands carry. Once the newest link has its entries, the
-//! chain gets one of `growth` times as many at half the error.
+//! [`RedisBloom::from_chunks`] convert between it and the chunks of the commands. Once the newest link has its entries,
+//! the chain gets one of `growth` times as many at half the error.
 //!
-//! A server's snapshots have the same links as separate fields: [`RedisBloom::from_links`]. Both ways in go through
-//! one check, so each accepts what the other accepts.
+//! A server's snapshots have the same links as separate fields: [`RedisBloom::from_links`]. Both use the same check, so
+//! each accepts what the other accepts.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -29,7 +29,7 @@ use std::ops::Range;
 use umbel::{Fact, Figure};
 
 use crate::bits::padding_is_clear;
-use crate::bytes::{MOST_PROBES, Reader, check, refuse};
+use crate::bytes::{MOST_PROBES, Reader, check, check_limit, refuse};
 use crate::chain::{Chain, ChainLink, Remainder, Rule, check_links};
 use crate::hash::murmur2::{murmur2, murmur64a};
 use crate::{Bytes, Error, Format, Parameters, Plan, Value};
@@ -53,7 +53,7 @@ use crate::{Bytes, Error, Format, Parameters, Plan, Value};
 /// ```
 pub type RedisBloom<S = Bytes> = Chain<Options, S>;
 
-/// What the links of a filter share.
+/// The fields that the links of a filter share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// 1 if sizes are not rounded up to a power of two, 4 for hashes of 64 bits, 8 if it does not grow.
@@ -67,7 +67,7 @@ pub struct Options {
 /// The fields of a link in a header: exactly RedisBloom's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// Bits of its array, 8 a byte.
+    /// Bits of its array, 8 per byte.
     pub bits: u64,
     /// Keys added to the link.
     pub items: u64,
@@ -75,7 +75,7 @@ pub struct Link {
     pub error: f64,
     /// Bits for each entry.
     pub bits_per_entry: f64,
-    /// Probes a key.
+    /// Probes per key.
     pub hashes: u32,
     /// Its planned number of keys.
     pub entries: u64,
@@ -368,7 +368,7 @@ impl RedisBloom {
         Self::from_header(&plan.head, u64::MAX)
     }
 
-    /// Plans what [`new`](Self::new) would make.
+    /// Plans the filter that [`new`](Self::new) would make.
     ///
     /// # Errors
     /// As [`new`](Self::new), except for memory.
@@ -425,9 +425,7 @@ impl RedisBloom {
         reader.rest(0, 0)?;
         let bytes =
             links.iter().fold(header.len() as u64, |sum, link| sum.saturating_add(link.bytes()));
-        if bytes > limit {
-            return Err(Error::GrowthLimit { bytes, limit });
-        }
+        check_limit(bytes, limit)?;
         Self::of_empty(rule.shortest(), links)
     }
 

@@ -7,8 +7,8 @@
 //! | items u64 | buckets u64 | deletes u64 | filters u64 | bucket size u16 | max iterations u16 | growth u16 | slots
 //! ```
 //!
-//! RedisBloom's development version has filters with a seed of their own (commit 79f88a25). Their header has bit 63 of `filters` set,
-//! and the seed, a u64, at its end. That version writes a seed for every filter, and reads headers without one.
+//! RedisBloom's development version (commit 79f88a25) has filters with their own seed: bit 63 of `filters` is set, and
+//! the seed, a u64, ends the header. That version writes a seed for every filter, and reads headers without one.
 //!
 //! A file here is the header and the slots of all sub-filters, oldest first. A slot is a byte: a fingerprint, or 0 when
 //! it is free. Sub-filter i has `buckets · growthⁱ` buckets of `bucket size` slots.
@@ -29,11 +29,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 
-use umbel::Estimate;
 use umbel::internals::prefetch;
-use umbel::{Fact, Figure};
+use umbel::{Estimate, Fact, Figure};
 
-use crate::bytes::{Reader, check};
+use crate::bytes::{Reader, check, check_limit};
 use crate::hash::murmur2::murmur64a;
 use crate::receipt::Part;
 use crate::redisbloom::{self, MOST_CHUNK};
@@ -159,7 +158,7 @@ impl Head {
         Ok(head)
     }
 
-    /// Returns an error for fields that no filter has.
+    /// Returns an error for impossible fields.
     fn check(&self) -> Result<(), Error> {
         let Self { buckets, filters, bucket_size, max_iterations, growth, .. } = *self;
         let right = buckets.is_power_of_two();
@@ -288,7 +287,7 @@ impl RedisBloomCuckoo {
         Self::from_header(&plan.head, u64::MAX)
     }
 
-    /// Plans what [`new`](Self::new) would make.
+    /// Plans the filter that [`new`](Self::new) would make.
     ///
     /// # Errors
     /// As [`new`](Self::new), except for memory.
@@ -341,9 +340,7 @@ impl RedisBloomCuckoo {
         let head = Head::decode(&mut reader)?;
         reader.rest(0, 0)?;
         let bytes = head.all_slots().saturating_add(head.bytes() as u64);
-        if bytes > limit {
-            return Err(Error::GrowthLimit { bytes, limit });
-        }
+        check_limit(bytes, limit)?;
         let arrays = (0..head.filters).map(|i| zeroed(head.slots(i).unwrap_or(u64::MAX)));
         Self::of(head, arrays.collect::<Result<_, _>>()?)
     }
@@ -419,8 +416,7 @@ impl RedisBloomCuckoo {
     /// [`Error::Field`] if no slot belongs to the iterator; [`Error::Length`] if the chunk goes beyond its sub-filter. The
     /// filter is unchanged then.
     pub fn load(&mut self, iterator: u64, chunk: &[u8]) -> Result<(), Error> {
-        let lengths = self.lengths();
-        let (i, places) = redisbloom::loaded_to(FORMAT, lengths, iterator, chunk)?;
+        let (i, places) = redisbloom::loaded_to(FORMAT, self.lengths(), iterator, chunk)?;
         self.array_mut(i)[places].copy_from_slice(chunk);
         Ok(())
     }
@@ -441,7 +437,7 @@ impl RedisBloomCuckoo {
         &mut self.arrays[i - self.read]
     }
 
-    /// Adds a key, also if it is there already.
+    /// Adds a key, even if it is already present.
     ///
     /// # Errors
     /// As [`insert`](ForeignInsert::insert).
@@ -457,13 +453,13 @@ impl RedisBloomCuckoo {
         Ok(())
     }
 
-    /// Adds a fingerprint to a sub-filter; false if there is no room for it.
+    /// Adds a fingerprint to a sub-filter; false if it is full.
     fn put(&mut self, i: usize, hash: Hash) -> bool {
         let free = self.slots(i).find_either(hash.buckets, 0);
         free.map(|slot| self.array_mut(i)[slot] = hash.fingerprint).is_some()
     }
 
-    /// Adds a key unless it may be there already. Returns true if it was added.
+    /// Adds a key unless it may be present already. Returns true if it was added.
     ///
     /// # Errors
     /// As [`insert`](ForeignInsert::insert).
@@ -508,23 +504,18 @@ impl RedisBloomCuckoo {
 
     /// Appends an empty sub-filter.
     fn grow(&mut self) -> Result<(), Error> {
-        let full = Error::Full { format: FORMAT, keys: self.head.items };
         let head = Head { filters: self.head.filters + 1, ..self.head };
-        let slots = head.slots(self.head.filters).filter(|slots| *slots < i64::MAX as u64);
-        let Some(slots) = slots else { return Err(full) };
-        if head.growth == 0 || head.filters > self.most_filters {
-            return Err(full);
-        }
-        let bytes = self.bytes().saturating_add(slots);
-        if bytes > self.limit {
-            return Err(Error::GrowthLimit { bytes, limit: self.limit });
-        }
+        let grows = head.growth > 0 && head.filters <= self.most_filters;
+        let slots = head.slots(self.head.filters);
+        let slots = slots.filter(|slots| grows && *slots < i64::MAX as u64);
+        let slots = slots.ok_or(Error::Full { format: FORMAT, keys: self.head.items })?;
+        check_limit(self.bytes().saturating_add(slots), self.limit)?;
         self.arrays.push(zeroed(slots)?);
         self.head = head;
         Ok(())
     }
 
-    /// Deletes a key once. Returns false if it is certainly not there. After many deletions, compacts the filter.
+    /// Deletes a key once. Returns false if it is certainly absent. After many deletions, compacts the filter.
     pub fn delete(&mut self, key: &[u8]) -> bool {
         let hash = self.head.hash(key);
         for i in (0..self.filters()).rev() {
@@ -541,7 +532,7 @@ impl RedisBloomCuckoo {
         false
     }
 
-    /// Moves fingerprints from newer sub-filters to older ones with room, and removes those that become empty.
+    /// Moves fingerprints from newer sub-filters to older ones with room, and removes emptied sub-filters.
     pub fn compact(&mut self) {
         self.move_down(true);
     }
@@ -684,7 +675,7 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
         (0..self.filters()).map(|i| self.array(i))
     }
 
-    /// Counts how often a key may be there: the slots with its fingerprint in its buckets.
+    /// Counts how often a key may be present: the slots with its fingerprint in its buckets.
     pub fn count(&self, key: &[u8]) -> u64 {
         let Hash { fingerprint, buckets: [first, second] } = self.head.hash(key);
         let count = |slots: Slots<'_>| {
@@ -803,7 +794,7 @@ impl ForeignInsert for RedisBloomCuckoo {
         self.limit = bytes;
     }
 
-    /// Inserts a key as `CF.ADD` does, also if it is there already.
+    /// Inserts a key as `CF.ADD` does, even if it is already present.
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
         let key = key.bytes(FORMAT)?;
         let new = !self.holds(self.head.hash(key));

@@ -2,7 +2,7 @@
 //! Bloom::Filter up to version 1.0 (`_make_bitmask`): a bit vector, and a salt for each probe.
 //!
 //! A probe is the SHA-1 of the key followed by the salt, its five big-endian words XORed, modulo the number of bits.
-//! The vector is as Perl's `vec` and `pack "b*"` make it, lowest bit of the first byte first. There is no header:
+//! The vector is as Perl's `vec` and `pack "b*"` make it, lowest bit of the first byte first. Files have no header:
 //! the salts, and the bits if they are not whole bytes, must be given.
 //!
 //! ```text

@@ -52,10 +52,10 @@ pub enum TableError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// A part is of a version or kind that is not read.
+    /// A part has an unsupported version or kind.
     #[error("the table has {what} {found}, which is not read")]
     Unsupported {
-        /// What it is.
+        /// The part.
         what: &'static str,
         /// The version, kind or name found.
         found: String,
@@ -476,7 +476,7 @@ impl Handle {
         Ok(Self { offset, size })
     }
 
-    /// Where the block ends with its trailer; `None` if no file is as long.
+    /// Where the block ends with its trailer; `None` if that overflows.
     fn end(self) -> Option<u64> {
         self.offset.checked_add(self.size)?.checked_add(TRAILER)
     }

@@ -15,8 +15,8 @@
 //! Otherwise the link after the newest has `expansion` times its capacity, and link i has the rate times the tightening to
 //! the power of i. All links have the same seed: the two keys of SipHash-1-3.
 //!
-//! A server's snapshots have the same links as separate fields: [`ValkeyBloom::from_links`]. Both ways in go through one
-//! check, so each accepts what the other accepts.
+//! A server's snapshots have the same links as separate fields: [`ValkeyBloom::from_links`]. Both use the same check,
+//! so each accepts what the other accepts.
 
 use std::f64::consts::LN_2;
 use std::hash::Hasher;
@@ -45,7 +45,7 @@ use crate::{Bytes, Error, Format, Parameters, Plan, Value};
 /// ```
 pub type ValkeyBloom<S = Bytes> = Chain<Properties, S>;
 
-/// What the links of a filter share.
+/// The fields that the links of a filter share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Properties {
     /// The factor by which the next link has more capacity; 0 if the filter does not grow.
@@ -63,7 +63,7 @@ pub struct Properties {
 pub struct Link {
     /// Bytes of its bits.
     pub bytes: u64,
-    /// Probes a key.
+    /// Probes per key.
     pub hashes: u32,
     /// Keys added to the link.
     pub items: u64,
@@ -342,7 +342,7 @@ impl ValkeyBloom {
         Self::reserved(properties, keys)
     }
 
-    /// Plans what [`new`](Self::new) would make.
+    /// Plans the filter that [`new`](Self::new) would make.
     ///
     /// # Errors
     /// As [`new`](Self::new), except for memory.
@@ -452,12 +452,12 @@ impl<S: AsRef<[u8]>> ValkeyBloom<S> {
         Ok(Self::in_content(properties, links, content, starts))
     }
 
-    /// Returns what the links share.
+    /// Returns the fields that the links share.
     pub fn properties(&self) -> &Properties {
         &self.rule
     }
 
-    /// Returns the arrays of its links with their heads, oldest first: what [`from_links`](Self::from_links) takes.
+    /// Returns the arrays of its links with their heads, oldest first, as [`from_links`](Self::from_links) expects.
     pub fn links_with_heads(&self) -> impl Iterator<Item = (&Link, &[u8])> {
         self.links().iter().zip(self.wholes())
     }
@@ -499,7 +499,7 @@ mod tests {
         assert_eq!((scaled.capacity, scaled.end), (10_160, ScaledTo::Rate));
         let fixed = Properties { expansion: 0, ..properties() };
         assert_eq!(fixed.scaled(4, u64::MAX, 100).capacity, 4);
-        // Without an end of the rate.
+        // With a rate that never gets too small.
         let endless = Properties { expansion: 1, tightening: 1.0 - f64::EPSILON, ..properties() };
         let scaled = endless.scaled(10, u64::MAX, u64::MAX);
         assert_eq!((scaled.capacity, scaled.end), (655_360, ScaledTo::Rate));

@@ -1,8 +1,8 @@
-//! The functions that `package/filter.js` calls. They use only numbers, so no bindings are generated. What one reads is in the room that
-//! was allocated last.
+//! The functions that `package/filter.js` calls. They use only numbers, so no bindings are generated. Each reads its input from the
+//! memory allocated last.
 //!
 //! ```text
-//! allocate(length) -> pointer    room for what the next call reads; 0 if there is no memory
+//! allocate(length) -> pointer    room for what the next call reads; 0 if memory is short
 //! open, make, add, …             below 0 if it failed: the answer is the error message
 //! answer() -> pointer            the answer stays until the next call
 //! answer_length() -> length
@@ -59,7 +59,7 @@ fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
     work(&mut STATE.0.borrow_mut())
 }
 
-/// Calls `work` with what is in the room.
+/// Calls `work` with the content of the room.
 fn call(work: impl FnOnce(&mut State, &[u8]) -> Result<i32>) -> i32 {
     with(|state| {
         let room = core::mem::take(&mut state.room);

@@ -1,11 +1,11 @@
 //! Filters for JavaScript: the two WebAssembly modules of the npm package.
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
 //! | `abi` | the functions that a module exports; all its unsafe code |
 //! | `keys` | which values of JavaScript are keys, and their hashes |
 //! | `small` | the filters of the module that a page loads: two kinds |
-//! | `whole` | those of `umbel/foreign`: all kinds, and other systems' |
+//! | `whole` | the filters of `umbel/foreign`: all kinds, and other systems' |
 //!
 //! The small one is without the standard library: it would bring the text of every panic, 27 kB.
 

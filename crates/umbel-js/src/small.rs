@@ -71,7 +71,7 @@ impl Set {
     }
 }
 
-/// The error of what only the other module has.
+/// The error of a feature that only the other module has.
 fn elsewhere(what: &str) -> Failure {
     format!("{what}: import umbel/foreign, which has all kinds and formats, and merges").into()
 }

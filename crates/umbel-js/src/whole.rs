@@ -1,4 +1,4 @@
-//! The filters of `umbel/foreign`: all kinds of umbel, and those of other systems.
+//! The filters of `umbel/foreign`: all kinds of umbel, and other systems' filters.
 
 use umbel::internals::format::MAGIC;
 use umbel::{AnyFilter, Filter, Insert, KeyHasher, Plan, Variant};

@@ -1,4 +1,4 @@
-//! The npm package, installed from its file: golden files, the command line, what docs/javascript.md shows, types, and a browser.
+//! The npm package, installed from its file: golden files, the command line, what ../README.md shows, types, and a browser.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -45,7 +45,7 @@ test("golden files give the same answers, receipts and bytes", () => {
       const found = filter.hasAll(keys(probe_prefix, probes_tried)).flatMap((found, number) => (found ? [number] : []));
       assert.deepEqual(found.slice(0, false_positives.length), false_positives, file);
       assert.deepEqual(Buffer.from(filter.save()), content, file);
-      const info = JSON.parse(run(["info", "--json", join(golden, file)]));
+      const info = JSON.parse(run(["filter", "info", "--json", join(golden, file)]));
       const { fpp, ...receipt } = filter.receipt();
       assert.equal(receipt.kind, kind);
       assert(Math.abs(fpp - info.fpp) <= 1e-9 * info.fpp, `${file}: ${fpp}, ${info.fpp}`);
@@ -58,13 +58,13 @@ test("golden files give the same answers, receipts and bytes", () => {
 
 test("a filter made here is the one that the command line makes", () => {
   const lines = Array.from({ length: 20_000 }, (_, i) => `schlüssel ${i}`);
-  run(["build", "--kind", "blocked", "--keys", "20000", "--fpp", "0.001", "-o", "own.umbel"], lines.join("\n"));
+  run(["filter", "build", "--kind", "blocked", "--keys", "20000", "--fpp", "0.001", "-o", "own.umbel"], lines.join("\n"));
   for (const Filter of [small, whole]) {
     const filter = new Filter({ keys: 20_000, fpp: 0.001 });
     filter.addAll(lines);
     writeFileSync(join(folder, "made.umbel"), filter.save());
-    assert.equal(run(["query", "made.umbel"], "schlüssel 7\nnobody\n").toString(), "schlüssel 7\n");
-    run(["merge", "--force", "-o", "both.umbel", "own.umbel", "made.umbel"]);
+    assert.equal(run(["filter", "query", "made.umbel"], "schlüssel 7\nnobody\n").toString(), "schlüssel 7\n");
+    run(["filter", "merge", "--force", "-o", "both.umbel", "own.umbel", "made.umbel"]);
     const own = Filter.open(readFileSync(join(folder, "own.umbel")));
     const both = Filter.open(readFileSync(join(folder, "both.umbel")));
     assert.deepEqual(own.receipt(), filter.receipt());
@@ -95,7 +95,7 @@ test("keys are asked in the form of the filter", () => {
     // Both forms are noted in the file.
     assert.throws(() => set.open(numbers.save()).has("7"), /other keys are in it/);
     const path = join(folder, "lines.umbel");
-    run(["build", "-q", "-f", "-o", path, "--keys", "100", "--fpp", "1e-9"], "7\n-12\n18446744073709551615\n");
+    run(["filter", "build", "-q", "-f", "-o", path, "--keys", "100", "--fpp", "1e-9"], "7\n-12\n18446744073709551615\n");
     const lines = set.open(readFileSync(path));
     assert.deepEqual(lines.hasAll([7, 7n, -12, 2n ** 64n - 1n, "7", 8]), [true, true, true, true, true, false]);
   }
@@ -147,7 +147,7 @@ test("another system's files come out as they went in", () => {
 });
 
 /** The examples of the page: a language, a text, and the text that is printed. */
-const page = readFileSync(join(root, "docs/javascript.md"), "utf8");
+const page = readFileSync(join(root, "crates/umbel-js/README.md"), "utf8");
 const examples = [...page.matchAll(/^```(js|html)\n(.*?)^```\n(?:```text\n(.*?)^```\n)?/gms)];
 
 test("the examples print what the page shows", () => {
@@ -182,7 +182,7 @@ test("a page checks a list in Chromium", async () => {
   mkdirSync(site);
   execFileSync("cp", ["-r", installed, join(site, "umbel")]);
   writeFileSync(join(site, "index.html"), examples.find(([, language]) => language === "html")[2]);
-  run(["build", "--fpp", "0.001", "-o", join(site, "blocked.umbel")], "example.org\nexample.net\n");
+  run(["filter", "build", "--fpp", "0.001", "-o", join(site, "blocked.umbel")], "example.org\nexample.net\n");
   process.env.PAGE = site;
   const { start } = await import(pathToFileURL(join(explorer, "tests/browser.mjs")));
   const browser = await start();

@@ -96,7 +96,7 @@ fn snippets(choice: &Choice, goal: &Goal) -> Value {
 }
 
 fn command(variant: Variant, from: &From, goal: &Goal) -> String {
-    let mut command = "umbel build".to_owned();
+    let mut command = "umbel filter build".to_owned();
     if variant != Kind::Blocked.into() {
         command += &format!(" --kind {variant}");
     }

@@ -284,7 +284,7 @@ pub(crate) fn cascade(toy: &Toy) -> Result<Value, Refused> {
             };
             text += &format!(" {passes}{why}.");
         }
-        // The probes in the levels queried, or in those that have the word.
+        // The probes in the levels queried, or in the levels that have the word.
         let probes: Vec<Value> = now
             .iter()
             .take(asked)

@@ -1,4 +1,4 @@
-//! The charts of a plan: the curves of `umbel plan --plot`, and the times that it ranks by.
+//! The charts of a plan: the curves of `umbel filter plan --plot`, and the times that it ranks by.
 
 use serde_json::{Value, json};
 use umbel::formulas::classic;

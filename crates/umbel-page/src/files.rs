@@ -112,7 +112,7 @@ pub(crate) struct File {
     trust: Option<Trust>,
 }
 
-/// What is in a file.
+/// The content of a file.
 pub(crate) enum Content {
     /// A filter of umbel, whose keys can be looked up.
     Own { filter: AnyFilter, receipt: umbel::Receipt },
@@ -400,7 +400,7 @@ fn read(source: &Reader, asked: &Open, trust: Option<&Trust>) -> Result<(Content
     }
     if start == delta::MAGIC {
         let text = format!(
-            "is a delta, not a filter; apply it to its base: umbel patch FILTER {}",
+            "is a delta, not a filter; apply it to its base: umbel filter patch FILTER {}",
             asked.name
         );
         bail!(Because { reason: Reason::Delta, text });
@@ -408,7 +408,7 @@ fn read(source: &Reader, asked: &Open, trust: Option<&Trust>) -> Result<(Content
     let bytes = source.length;
     if start != pack::MAGIC && bytes > MOST_BYTES {
         let text = format!(
-            "has {}, and a page can hold {} at most; look into it on the command line: umbel info {}",
+            "has {}, and a page can hold {} at most; look into it on the command line: umbel filter info {}",
             Size(bytes),
             Size(MOST_BYTES),
             asked.name
@@ -636,7 +636,7 @@ impl File {
         }
     }
 
-    /// The document of a receipt, as `umbel info` prints it.
+    /// The document of a receipt, as `umbel filter info` prints it.
     fn document(&self) -> Option<Value> {
         if let Content::Index { about, .. } = &self.content {
             return Some(index::json(about, &self.name));

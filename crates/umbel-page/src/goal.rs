@@ -8,7 +8,7 @@ use umbel_report::advice::{Costs, Goal};
 
 use crate::refused::Refused;
 
-/// The options of `umbel plan`, as typed; empty ones are missing.
+/// The options of `umbel filter plan`, as typed; empty ones are missing.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Typed {
@@ -37,7 +37,7 @@ fn sum(text: &str) -> Option<u64> {
     text.split('+').try_fold(0u64, |all, term| all.checked_add(product(term)?))
 }
 
-/// Whether it has a character of a sum; 1e+9 has one, too.
+/// Whether it has a character of a sum; so does 1e+9.
 fn is_sum(text: &str) -> bool {
     text.contains(['*', '+', '^'])
 }
@@ -156,7 +156,7 @@ impl Typed {
             }
             _ => self.memory.clone(),
         };
-        let mut command = "umbel plan".to_owned();
+        let mut command = "umbel filter plan".to_owned();
         for (name, text) in [
             ("keys", &keys),
             ("fpp", &fpp),

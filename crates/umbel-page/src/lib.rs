@@ -12,7 +12,7 @@
 //! | `shelf`, `files` | files: what they are, and their receipts |
 //! | `map`, `query`, `probes` | the bits of a filter, keys looked up in it, and where they fall |
 //! | `make` | filters made from lists |
-//! | `refused`, `reason` | why there is no answer, in words and as data |
+//! | `refused`, `reason` | why a request has no answer, in words and as data |
 //! | `toy`, `built` | filters so small that every bit can be followed; the ones built once from lists |
 //! | `steps` | operations on these filters, and where words fall in them |
 //! | `request` | which module answers |
@@ -48,7 +48,7 @@ use std::io;
 
 pub use request::Core;
 
-/// What a core needs from the program around it.
+/// The functions that a core needs from the program around it.
 pub trait Host {
     /// Fills `bytes` from byte `offset` of a file on; `file` is the number that the request named.
     ///
@@ -56,7 +56,7 @@ pub trait Host {
     /// If it cannot be read, or has changed.
     fn read(&self, file: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
 
-    /// Is told that `done` of `total` bytes of a file were read.
+    /// Receives the progress of reading a file: `done` of `total` bytes.
     fn progress(&self, done: u64, total: u64);
 
     /// Receives a new file; an answer may name several, in their order.

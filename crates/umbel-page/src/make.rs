@@ -1,4 +1,4 @@
-//! Filters made from a list of keys: umbel's own, or another system's, as `umbel build` makes them.
+//! Filters made from a list of keys: umbel's own, or another system's, as `umbel filter build` makes them.
 
 use anyhow::Result;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use crate::Host;
 use crate::goal::{OneIn, typed};
 use crate::refused::Refused;
 
-/// What to make.
+/// The filter to make.
 #[derive(Deserialize)]
 pub(crate) struct Asked {
     /// One of umbel's kinds, with its parameter if it has one; or the name of another system's format.
@@ -77,7 +77,8 @@ fn own(
 ) -> Result<Value, Refused> {
     let kind = variant.kind();
     if kind.rows() {
-        let text = format!("{kind} is for rows of several fields: umbel build --kind {kind}");
+        let text =
+            format!("{kind} is for rows of several fields: umbel filter build --kind {kind}");
         return Err(Refused::of("what", text));
     }
     let count = keys.len() as u64;
@@ -150,7 +151,8 @@ fn fits(bytes: u64) -> Result<(), Refused> {
         0..=MOST_BYTES => Ok(()),
         _ => {
             let (needs, most) = (Size(bytes), Size(MOST_BYTES));
-            let text = format!("needs {needs}, and a page makes {most} at most: use umbel build");
+            let text =
+                format!("needs {needs}, and a page makes {most} at most: use umbel filter build");
             Err(Refused::of("keys", text))
         }
     }

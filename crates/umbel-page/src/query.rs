@@ -14,7 +14,7 @@ use umbel_parquet::look_up::LookUps;
 use crate::files::{Content, Files, Found, Reader};
 use crate::refused::Refused;
 
-/// What to look up.
+/// The keys to look up.
 #[derive(Deserialize)]
 pub(crate) struct Asked {
     handle: u32,

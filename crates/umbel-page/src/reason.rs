@@ -120,7 +120,7 @@ impl Reason {
         }
     }
 
-    /// The reason for a file that is not umbel's, as `refused` says, and probably not a filter.
+    /// The reason for a file that is neither umbel's nor, probably, another filter.
     pub(crate) fn other(content: Content) -> Option<Self> {
         match content {
             Content::Text | Content::CarriageReturns => Some(Self::Text),

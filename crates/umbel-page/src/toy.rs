@@ -185,7 +185,7 @@ fn shown(filter: &Shown) -> Value {
 /// A part, and a cell in it.
 type Place = (usize, usize);
 
-/// The cells of each part, and what the part is called.
+/// The cells of each part, and the part's name.
 type State = Vec<(String, Vec<u64>)>;
 
 /// A filter of another kind, with something that the filter alone does not know: which word set which cell.

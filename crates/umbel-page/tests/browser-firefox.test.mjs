@@ -66,7 +66,7 @@ test("Firefox: a filter is made, and opened", async () => {
   await page.waitForSelector(".card .receipt");
 });
 
-test("Firefox: a lesson goes step by step, and German is there", async () => {
+test("Firefox: a lesson goes step by step, and Chinese is there", async () => {
   const page = await site.open("#learn");
   await page.waitForSelector(".steps li");
   await page.getByRole("button", { name: "Next" }).click();
@@ -75,6 +75,6 @@ test("Firefox: a lesson goes step by step, and German is there", async () => {
   await page.getByRole("button", { name: "Insert", exact: true }).click();
   await page.waitForFunction(() => /pear/.test(document.querySelector(".caption").textContent));
   await fits(page);
-  await page.getByRole("link", { name: "Deutsch" }).click();
-  await page.getByRole("heading", { name: "Wie arbeitet er?" }).waitFor();
+  await page.getByRole("link", { name: "简体中文" }).click();
+  await page.getByRole("heading", { name: "它如何工作？" }).waitFor();
 });

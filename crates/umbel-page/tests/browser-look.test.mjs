@@ -42,7 +42,7 @@ async function ask(page, keys) {
 
 test("a receipt is the command line's", async () => {
   const page = await open(golden("blocked-k8.umbel"));
-  const lines = execFileSync(umbel, ["info", golden("blocked-k8.umbel")], { encoding: "utf8" })
+  const lines = execFileSync(umbel, ["filter", "info", golden("blocked-k8.umbel")], { encoding: "utf8" })
     .trimEnd()
     .split("\n")
     .slice(1);
@@ -248,9 +248,10 @@ test("a format is chosen by its name, and a signature is checked", async () => {
   assert.match(await page.textContent(".card .title"), /leveldb/i);
 
   const key = file("list");
-  execFileSync(umbel, ["key", "new", "-q", "--signing", "-o", key]);
+  execFileSync(umbel, ["filter", "key", "new", "-q", "--signing", "-o", key]);
   const signed = file("signed.umbel");
   execFileSync(umbel, [
+    "filter",
     "build",
     "-q",
     "--keys",
@@ -266,7 +267,7 @@ test("a format is chosen by its name, and a signature is checked", async () => {
     join(repository, "examples", "monday.txt"),
   ]);
   const other = file("other");
-  execFileSync(umbel, ["key", "new", "-q", "--signing", "-o", other]);
+  execFileSync(umbel, ["filter", "key", "new", "-q", "--signing", "-o", other]);
   const trusted = (name) => readFileSync(`${name}.pub`, "utf8").trim();
   const look = await site.open("#look");
   await look.getByText("Format, and whose signature it must have").click();
@@ -295,7 +296,7 @@ test("a format is chosen by its name, and a signature is checked", async () => {
 test("a filter that is full leads to the plan of its successor", async () => {
   const full = file("full.umbel");
   const keys = Array.from({ length: 3000 }, (_, i) => `key-${i}\n`).join("");
-  execFileSync(umbel, ["build", "-q", "--keys", "1000", "--fpp", "0.001", "-o", full], { input: keys });
+  execFileSync(umbel, ["filter", "build", "-q", "--keys", "1000", "--fpp", "0.001", "-o", full], { input: keys });
   const page = await open(full);
   assert.match(await page.textContent(".successor"), /This filter holds \d{3} % of the keys/);
   await page.getByRole("link", { name: "Plan its successor" }).click();
@@ -303,7 +304,7 @@ test("a filter that is full leads to the plan of its successor", async () => {
   assert.equal(await page.getByLabel("False positive rate", { exact: true }).inputValue(), "0.001");
   assert(Number(await page.getByLabel("Keys", { exact: true }).inputValue()) > 5000);
   const room = file("room.umbel");
-  execFileSync(umbel, ["build", "-q", "--keys", "10000", "-o", room], { input: keys });
+  execFileSync(umbel, ["filter", "build", "-q", "--keys", "10000", "-o", room], { input: keys });
   assert.equal(await (await open(room)).$(".successor"), null);
 });
 
@@ -363,7 +364,7 @@ test("a map gives values, and rows of fields are looked up field by field", asyn
 
   const orders = file("orders.umbel");
   const from = join(repository, "examples", "orders.csv");
-  execFileSync(umbel, ["build", "-q", "--kind", "attributes", "--csv", "--key", "order", "--key", "customer", "-o", orders, from]);
+  execFileSync(umbel, ["filter", "build", "-q", "--kind", "attributes", "--csv", "--key", "order", "--key", "customer", "-o", orders, from]);
   const rows = await open(orders);
   await rows.getByLabel("Field").selectOption("customer");
   assert.deepEqual(
@@ -469,13 +470,13 @@ test("the map zooms to single bits, by keys and by buttons", async () => {
 test("two files are compared", async () => {
   const [left, right] = ["monday", "tuesday"].map((day) => {
     const filter = file(`${day}.umbel`);
-    execFileSync(umbel, ["build", "-q", "--keys", "1000", "-o", filter, join(repository, "examples", `${day}.txt`)]);
+    execFileSync(umbel, ["filter", "build", "-q", "--keys", "1000", "-o", filter, join(repository, "examples", `${day}.txt`)]);
     return filter;
   });
   const page = await open([left, right]);
   await page.waitForSelector(".comparison .receipt");
   const rows = await page.$$eval(".comparison .receipt > *", (all) => all.map((one) => one.textContent));
-  const printed = execFileSync(umbel, ["overlap", left, right], { encoding: "utf8" }).trimEnd().split("\n").slice(2);
+  const printed = execFileSync(umbel, ["filter", "overlap", left, right], { encoding: "utf8" }).trimEnd().split("\n").slice(2);
   for (const line of printed) {
     const [name, value] = line.split(/ {2,}/);
     assert.equal(rows[rows.indexOf(name) + 1], value, name);
@@ -554,7 +555,7 @@ test("files that are no filters, or damaged, are refused with a reason", async (
 test("a large file shows its progress and can be cancelled", async () => {
   const filter = file("large.umbel");
   writeFileSync(file("one.txt"), "key\n");
-  execFileSync(umbel, ["build", "-q", "--size", "300MiB", "--keys", "100M", "-o", filter, file("one.txt")]);
+  execFileSync(umbel, ["filter", "build", "-q", "--size", "300MiB", "--keys", "100M", "-o", filter, file("one.txt")]);
   const page = await open(golden("blocked-k8.umbel"));
   await page.setInputFiles(".drop input[type=file]", filter);
   // As soon as there is progress: a fast machine needs less than a second.

@@ -361,8 +361,8 @@ test("the page opens again without a network, once its files are kept", async ()
   await again.waitForSelector(".card");
   await again.getByRole("link", { name: "Learn", exact: true }).click();
   await again.waitForSelector(".steps li");
-  await again.goto(`${site.base}de.html#plan`);
-  await again.getByRole("heading", { name: "Welcher Filter?" }).waitFor();
+  await again.goto(`${site.base}zh.html#plan`);
+  await again.getByRole("heading", { name: "选哪种过滤器？" }).waitFor();
 });
 
 test("colours that another tab chose are taken", async () => {
@@ -374,19 +374,19 @@ test("colours that another tab chose are taken", async () => {
   assert.equal(await page.getByLabel("Colours").inputValue(), "dark");
 });
 
-test("the page is there in German, with the same views and figures", async () => {
+test("the page is there in Chinese, with the same views and figures", async () => {
   const page = await site.open("#plan?keys=2M&fpp=1%25");
   await page.waitForSelector(".plans");
-  await page.getByRole("link", { name: "Deutsch" }).click();
+  await page.getByRole("link", { name: "简体中文" }).click();
   await page.waitForFunction(() => document.querySelector(".plans td")?.textContent === "2,000,000");
-  assert.equal(await page.getAttribute("html", "lang"), "de");
-  assert.equal(await page.getByLabel("Schlüssel", { exact: true }).inputValue(), "2M");
+  assert.equal(await page.getAttribute("html", "lang"), "zh-CN");
+  assert.equal(await page.getByLabel("键数", { exact: true }).inputValue(), "2M");
   for (const [name, heading] of [
-    ["Öffnen", "Was ist darin?"],
-    ["Machen", "Einen Filter machen"],
-    ["Lernen", "Wie arbeitet er?"],
+    ["查看", "里面有什么？"],
+    ["生成", "生成过滤器"],
+    ["学习", "它如何工作？"],
   ]) {
-    await page.getByRole("navigation", { name: "Ansichten" }).getByRole("link", { name }).click();
+    await page.getByRole("navigation", { name: "视图" }).getByRole("link", { name }).click();
     await page.getByRole("heading", { name: heading }).waitFor();
   }
   await page.getByRole("link", { name: "English" }).click();
@@ -407,8 +407,8 @@ const said = (page) =>
   });
 
 for (const [name, open] of Object.entries(views)) {
-  test(`${name}: no English is left in German`, async () => {
-    const page = await open({ document: "de.html" });
+  test(`${name}: no English is left in Chinese`, async () => {
+    const page = await open({ document: "zh.html" });
     if (name.startsWith("learn ")) {
       const found = new Set();
       for (let step = 0; step < 12; step += 1) {
@@ -423,7 +423,7 @@ for (const [name, open] of Object.entries(views)) {
       await page.waitForTimeout(300);
       assert.deepEqual([...new Set(await said(page))].filter(english), []);
     }
-    // Its words are longer.
+    // Its letters are wider, and a line may break between any two.
     for (const width of [320, 768, 1280]) {
       await page.setViewportSize({ width, height: 740 });
       await settled(page);

@@ -19,9 +19,9 @@ async function ranking(page) {
   );
 }
 
-/** The rows of `umbel plan`, their columns a space apart. */
+/** The rows of `umbel filter plan`, their columns a space apart. */
 function printed(...goal) {
-  const [verdict, , , ...lines] = execFileSync(umbel, ["plan", ...goal], { encoding: "utf8" }).split("\n");
+  const [verdict, , , ...lines] = execFileSync(umbel, ["filter", "plan", ...goal], { encoding: "utf8" }).split("\n");
   const rows = lines.slice(0, lines.indexOf(""));
   return { verdict, rows: rows.map((row) => row.replace(/ +/g, " ").trim()) };
 }

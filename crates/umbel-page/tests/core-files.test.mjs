@@ -29,14 +29,14 @@ const refusal = (source, more = {}) => {
 /** The secret of the keyed golden files. */
 const manifest = JSON.parse(readFileSync(join(golden, "manifest.json"), "utf8"));
 
-test("every golden file has the receipt of umbel info", () => {
+test("every golden file has the receipt of umbel filter info", () => {
   const paths = readdirSync(golden).filter((name) => name.endsWith(".umbel") && !name.startsWith("caller"));
   assert(paths.length > 60);
-  const expected = documents(["info", "--json", ...paths.map((name) => join(golden, name))]);
+  const expected = documents(["filter", "info", "--json", ...paths.map((name) => join(golden, name))]);
   for (const [i, name] of paths.entries()) {
     const opened = open(join(golden, name));
     close(opened.documents[0], { ...expected[i], file: name }, name);
-    const shown = run(["info", join(golden, name)])
+    const shown = run(["filter", "info", join(golden, name)])
       .split("\n")
       .slice(1)
       .filter(Boolean);
@@ -63,12 +63,12 @@ test("packed and signed files are opened as what they hold, and say how they cam
   const keys = Array.from({ length: 5000 }, (_, i) => `key ${i}`).join("\n");
   writeFileSync(join(path, "keys.txt"), keys);
   const secret = join(path, "me");
-  run(["key", "new", "--signing", "-o", secret]);
-  run(["build", "--fpp", "0.001", "--kind", "classic", "--sign", secret, "-o", join(path, "a.umbel"), join(path, "keys.txt")]);
-  run(["pack", join(path, "a.umbel"), "-o", join(path, "a.packed")]);
+  run(["filter", "key", "new", "--signing", "-o", secret]);
+  run(["filter", "build", "--fpp", "0.001", "--kind", "classic", "--sign", secret, "-o", join(path, "a.umbel"), join(path, "keys.txt")]);
+  run(["filter", "pack", join(path, "a.umbel"), "-o", join(path, "a.packed")]);
   for (const name of ["a.umbel", "a.packed"]) {
     const opened = open(join(path, name));
-    const [expected] = documents(["info", "--json", join(path, name)]);
+    const [expected] = documents(["filter", "info", "--json", join(path, name)]);
     close(opened.documents[0], { ...expected, file: name }, name);
     assert.match(opened.wrapping.signer, /^umbel-public-key-1 /, name);
     assert.equal(opened.wrapping.packed, name === "a.packed");
@@ -83,11 +83,11 @@ test("packed and signed files are opened as what they hold, and say how they cam
 test("a signature is accepted from whom, as what and as new as asked for, and nothing else is", (t) => {
   const path = folder(t);
   const at = (name) => join(path, name);
-  for (const name of ["me", "other"]) run(["key", "new", "-q", "--signing", "-o", at(name)]);
+  for (const name of ["me", "other"]) run(["filter", "key", "new", "-q", "--signing", "-o", at(name)]);
   writeFileSync(at("keys"), "a\nb\n");
-  run(["build", "--sign", at("me"), "--list", "block", "--serial", "42", "-o", at("a.umbel"), at("keys")]);
-  run(["pack", "--sign", at("me"), "--list", "block", "--serial", "42", at("a.umbel"), "-o", at("a.packed")]);
-  run(["build", "--keys", "10", "-o", at("plain.umbel"), at("keys")]);
+  run(["filter", "build", "--sign", at("me"), "--list", "block", "--serial", "42", "-o", at("a.umbel"), at("keys")]);
+  run(["filter", "pack", "--sign", at("me"), "--list", "block", "--serial", "42", at("a.umbel"), "-o", at("a.packed")]);
+  run(["filter", "build", "--keys", "10", "-o", at("plain.umbel"), at("keys")]);
   const [trust, other] = ["me", "other"].map((name) => readFileSync(at(`${name}.pub`), "utf8"));
   const parquet = join(root, "testdata/foreign/parquet/groups.parquet");
   for (const name of ["a.umbel", "a.packed"]) {
@@ -116,7 +116,7 @@ test("a signature is accepted from whom, as what and as new as asked for, and no
   }
 });
 
-test("answers are those of umbel query, kind by kind", (t) => {
+test("answers are those of umbel filter query, kind by kind", (t) => {
   const path = folder(t);
   const present = Array.from({ length: 3000 }, (_, i) => `user-${i}`);
   const asked = Array.from({ length: 9000 }, (_, i) => `user-${i}`);
@@ -124,9 +124,9 @@ test("answers are those of umbel query, kind by kind", (t) => {
   writeFileSync(join(path, "asked"), asked.join("\n"));
   for (const kind of ["blocked", "classic", "sliced", "counting:8", "scalable", "stable", "window", "bloomier", "coded", "cascade"]) {
     const filter = join(path, "f.umbel");
-    run(["build", "--force", "--kind", kind, "--fpp", "0.02", "-o", filter, join(path, "keys")]);
+    run(["filter", "build", "--force", "--kind", kind, "--fpp", "0.02", "-o", filter, join(path, "keys")]);
     const expected = new Set(
-      run(["query", filter, join(path, "asked")])
+      run(["filter", "query", filter, join(path, "asked")])
         .trim()
         .split("\n"),
     );
@@ -146,7 +146,7 @@ test("a keyed filter answers with its secret, and with no other", (t) => {
   const secret = "000102030405060708090a0b0c0d0e0f";
   writeFileSync(join(path, "secret"), secret);
   writeFileSync(join(path, "keys"), "a\nb\nc\n");
-  run(["build", "--secret-file", join(path, "secret"), "-o", join(path, "k.umbel"), join(path, "keys")]);
+  run(["filter", "build", "--secret-file", join(path, "secret"), "-o", join(path, "k.umbel"), join(path, "keys")]);
   const { handle, query } = open(join(path, "k.umbel"));
   assert.equal(query, "secret");
   assert.throws(() => core.call({ type: "query", handle, keys: ["a"] }), /keyed/);
@@ -166,7 +166,7 @@ test("a keyed filter answers with its secret, and with no other", (t) => {
 test("maps give values, and rows are looked up by field", (t) => {
   const path = folder(t);
   writeFileSync(join(path, "rows.csv"), "name,town\nann,Oslo\nbob,Rome\n");
-  run(["build", "--csv", "--kind", "attributes", "--key", "name", "--key", "town", "-o", join(path, "rows.umbel"), join(path, "rows.csv")]);
+  run(["filter", "build", "--csv", "--kind", "attributes", "--key", "name", "--key", "town", "-o", join(path, "rows.umbel"), join(path, "rows.csv")]);
   const opened = open(join(path, "rows.umbel"));
   assert.deepEqual(opened.fields, ["name", "town"]);
   const ask = (field, keys) => core.call({ type: "query", handle: opened.handle, field, keys }).keys.map((key) => key.found);
@@ -175,7 +175,7 @@ test("maps give values, and rows are looked up by field", (t) => {
   assert.throws(() => ask("age", ["7"]), /age/);
 });
 
-test("comparisons are those of umbel overlap", (t) => {
+test("comparisons are those of umbel filter overlap", (t) => {
   const path = folder(t);
   const keys = (from, to) => Array.from({ length: to - from }, (_, i) => `k${from + i}`).join("\n");
   for (const [name, from, to, more] of [
@@ -184,7 +184,7 @@ test("comparisons are those of umbel overlap", (t) => {
     ["seeded", 0, 4000, ["--seed", "7"]],
   ]) {
     writeFileSync(join(path, "keys"), keys(from, to));
-    run(["build", ...more, "--keys", "4000", "-o", join(path, `${name}.umbel`), join(path, "keys")]);
+    run(["filter", "build", ...more, "--keys", "4000", "-o", join(path, `${name}.umbel`), join(path, "keys")]);
   }
   for (const [one, other] of [
     ["a", "b"],
@@ -193,7 +193,7 @@ test("comparisons are those of umbel overlap", (t) => {
   ]) {
     const [left, right] = [one, other].map((name) => open(join(path, `${name}.umbel`)).handle);
     const found = core.call({ type: "compare", left, right });
-    const [expected] = documents(["overlap", "--json", ...[one, other].map((name) => join(path, `${name}.umbel`))]);
+    const [expected] = documents(["filter", "overlap", "--json", ...[one, other].map((name) => join(path, `${name}.umbel`))]);
     expected.left.file = `${one}.umbel`;
     expected.right.file = `${other}.umbel`;
     close(found.document, expected, `${one} and ${other}`);
@@ -226,11 +226,11 @@ test("an index names the files in which umbel find looks", (t) => {
     ["rows.index", ["C-17", "C-18"], ["C-19", "Oslo"]],
   ]) {
     const opened = open(at(name));
-    const [expected] = documents(["info", "--json", at(name)]);
+    const [expected] = documents(["filter", "info", "--json", at(name)]);
     const { stale, gone, ...document } = expected;
     assert.deepEqual([stale, gone], [[], []]);
     close(opened.documents[0], { ...document, file: name }, name);
-    const shown = run(["info", at(name)])
+    const shown = run(["filter", "info", at(name)])
       .trim()
       .split("\n")
       .slice(1, -2);
@@ -313,7 +313,7 @@ test("ten bad files: each has a message that says what is wrong", (t) => {
     ["photo.jpg", jpeg, /^photo\.jpg: not an umbel file: it begins with "\\xff\\xd8\\xff\\xe0/],
     ["lines.txt", Buffer.from("apples\nplums\n".repeat(100)), /^lines\.txt: not an umbel file: it begins with "apples/],
     ["broken.packed", badly, /damaged|checksum/],
-    ["change.delta", delta, /^change\.delta: is a delta, not a filter; apply it to its base: umbel patch FILTER change\.delta/],
+    ["change.delta", delta, /^change\.delta: is a delta, not a filter; apply it to its base: umbel filter patch FILTER change\.delta/],
     ["cut.parquet", parquet.subarray(0, parquet.length - 9), /^cut\.parquet: does not end with PAR1, as a Parquet file does; truncated\? copy it again/],
   ];
   for (const [name, content, message] of cases) {
@@ -321,12 +321,12 @@ test("ten bad files: each has a message that says what is wrong", (t) => {
     assert.match(said, message);
     // The command line says the same, with its own way of naming the file, and the options that help.
     writeFileSync(join(path, name), content);
-    const verb = name.endsWith(".parquet") ? ["parquet", "list"] : ["info"];
+    const verb = name.endsWith(".parquet") ? ["parquet", "list"] : ["filter", "info"];
     const { stderr } = spawnSync(umbel, [...verb, join(path, name)], { encoding: "utf8" });
     const native = stderr
       .trim()
       .replaceAll(join(path, name), name)
-      .replace(/^umbel \w+: |unpacking it to [^:]*: | \(--\S+\)$/g, "");
+      .replace(/^umbel \w+ \w+: |unpacking it to [^:]*: | \(--\S+\)$/g, "");
     assert.equal(said, native, name);
   }
   assert.match(refusal(bytes("x", good), { format: "guava" }), /^x: /);
@@ -341,7 +341,7 @@ test("a file that is too large, and one that shrinks while it is read", (t) => {
   closeSync(large);
   assert.match(
     refusal(file(path)),
-    /^large\.umbel: has 2\.79 GiB, and a page can hold 2\.00 GiB at most; look into it on the command line: umbel info large\.umbel/,
+    /^large\.umbel: has 2\.79 GiB, and a page can hold 2\.00 GiB at most; look into it on the command line: umbel filter info large\.umbel/,
   );
   const good = readFileSync(join(golden, "blocked-k8.umbel"));
   const shrinking = {

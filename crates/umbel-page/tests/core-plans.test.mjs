@@ -19,7 +19,7 @@ test("40 goals have the plans of the command line, document by document", () => 
   for (const { goal, take, rows } of cases) {
     const what = JSON.stringify(goal);
     const advice = core.call({ type: "advise", goal });
-    const expected = documents(["plan", "--json", "--explain", ...options(goal)]);
+    const expected = documents(["filter", "plan", "--json", "--explain", ...options(goal)]);
     close([...advice.rows.map((row) => row.document), advice.document], expected, what);
     assert.equal(advice.take, take, what);
     rows.forEach((row, i) => {
@@ -32,7 +32,7 @@ test("40 goals have the plans of the command line, document by document", () => 
 
 test("the table is the one that the command line prints", () => {
   for (const { goal } of cases.filter((one) => one.take)) {
-    const text = run(["plan", ...options(goal)]);
+    const text = run(["filter", "plan", ...options(goal)]);
     const advice = core.call({ type: "advise", goal });
     const words = (line) =>
       line
@@ -50,11 +50,11 @@ test("the table is the one that the command line prints", () => {
 
 test("what only the page reads is planned as what it means, and told as the command line has it", () => {
   for (const [goal, command] of [
-    [{ keys: "3 * 1000 + 500", fpp: "1 in 100" }, "umbel plan --keys 3500 --fpp 0.01"],
-    [{ keys: "6550", memory: "2^16" }, "umbel plan --keys 6550 --memory 8192"],
-    [{ keys: "2^12", memory: "2 ^ 16 bits" }, "umbel plan --keys 4096 --memory 8192"],
-    [{ keys: "1e+3", memory: "8,000 bits" }, "umbel plan --keys 1000 --memory 1000"],
-    [{ keys: "2*3*1k", memory: "1Mbits" }, "umbel plan --keys 6000 --memory 125000"],
+    [{ keys: "3 * 1000 + 500", fpp: "1 in 100" }, "umbel filter plan --keys 3500 --fpp 0.01"],
+    [{ keys: "6550", memory: "2^16" }, "umbel filter plan --keys 6550 --memory 8192"],
+    [{ keys: "2^12", memory: "2 ^ 16 bits" }, "umbel filter plan --keys 4096 --memory 8192"],
+    [{ keys: "1e+3", memory: "8,000 bits" }, "umbel filter plan --keys 1000 --memory 1000"],
+    [{ keys: "2*3*1k", memory: "1Mbits" }, "umbel filter plan --keys 6000 --memory 125000"],
   ]) {
     const advice = core.call({ type: "advise", goal });
     assert.equal(advice.command, command);
@@ -107,7 +107,7 @@ test("the lines to copy make the filter that was planned", (t) => {
       const files = { "seen.umbel": "seen.umbel", "keys.txt": "keys.txt", "others.txt": "others.txt" };
       const args = words.map((word) => (files[word] ? join(path, word) : word));
       run([...args, "--force"]);
-      const [receipt] = documents(["info", "--json", join(path, "seen.umbel")]);
+      const [receipt] = documents(["filter", "info", "--json", join(path, "seen.umbel")]);
       assert.equal(receipt.kind, kind);
       assert.equal(receipt.bytes, document.bytes, `${snippets.command}: ${receipt.bytes}, planned ${document.bytes}`);
       made += 1;

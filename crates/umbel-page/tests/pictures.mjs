@@ -1,4 +1,4 @@
-//! Takes the pictures of docs/explorer.md: `node pictures.mjs FOLDER`; and those of the page itself: the one that links to it
+//! Takes the pictures of ../README.md: `node pictures.mjs FOLDER`; and those of the page itself: the one that links to it
 //! are shown with, and the app's icon.
 
 import { readFile } from "node:fs/promises";

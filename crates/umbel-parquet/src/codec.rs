@@ -30,7 +30,7 @@ pub(crate) enum Codec {
     Snappy(snap::raw::Decoder),
     Gzip,
     Brotli,
-    /// Hadoop's LZ4, or what others wrote under its number.
+    /// Hadoop's LZ4, or other formats that writers used under its number.
     Lz4,
     Zstd(zstd::bulk::Decompressor<'static>),
     Lz4Raw,

@@ -1,4 +1,4 @@
-//! What to do with the filters of a file, and what was done.
+//! The changes to make to the filters of a file, and the changes made.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum Removal {
     All,
 }
 
-/// What was done.
+/// A summary of the changes made.
 #[derive(Clone, Debug, Default)]
 pub struct Edited {
     /// The columns to which filters were to be added, in the order of the schema.

@@ -74,7 +74,7 @@ pub(crate) fn split_streams(
     mut see: impl FnMut(&[u8]),
 ) -> Result<()> {
     let found = fixed(bytes, width, count)?.count();
-    // A schema may declare any width while there is no value.
+    // A schema may declare any width as long as the page is empty.
     let mut value = vec![0; width.min(bytes.len())];
     for at in 0..found {
         for (stream, byte) in value.iter_mut().enumerate() {
@@ -242,7 +242,7 @@ impl<'a> Deltas<'a> {
         })
     }
 
-    /// The next value, and how often it repeats, as far as that shows without counting.
+    /// The next value, and how often it repeats, if that is known without counting.
     #[inline]
     fn run(&mut self) -> Result<Option<(i64, u64)>> {
         if self.left == 0 {

@@ -34,7 +34,7 @@ pub struct Column {
     pub physical: Physical,
     /// Bytes of a value of fixed length; 0 for other columns.
     pub length: usize,
-    /// What its values mean.
+    /// The meaning of its values.
     pub meaning: Meaning,
     /// The maximum repetition level: how many lists its values are in.
     pub repetition: u32,
@@ -112,7 +112,7 @@ pub enum Physical {
     FixedLenByteArray,
 }
 
-/// What values mean: the logical type, or in older files the converted type.
+/// The meaning of values: the logical type, or in older files the converted type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Meaning {
@@ -140,7 +140,7 @@ pub enum Meaning {
     Time(Unit),
     /// Ticks since 1970-01-01.
     Timestamp {
-        /// What a tick is.
+        /// The length of a tick.
         unit: Unit,
         /// Whether it is an instant, in UTC, or the time on a clock somewhere.
         utc: bool,
@@ -502,7 +502,7 @@ impl Chunk {
                 (5, Thrift::I64) => self.values = thrift.integer()?.try_into().unwrap_or(0),
                 (7, Thrift::I64) => self.bytes = thrift.integer()?.try_into().unwrap_or(0),
                 (9, Thrift::I64) => data = thrift.integer()?,
-                // Some writers put a 0 where there is no dictionary.
+                // Some writers put a 0 here instead of omitting the dictionary.
                 (11, Thrift::I64) => dictionary = Some(thrift.integer()?).filter(|at| *at > 0),
                 (12, Thrift::STRUCT) => self.one_value = has_one_value(thrift)?,
                 (13, Thrift::LIST) => self.all_in_dictionary = all_in_dictionary(thrift)?,

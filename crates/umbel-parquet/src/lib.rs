@@ -10,15 +10,15 @@
 //!
 //! | module | what it alone knows |
 //! |---|---|
-//! | [`footer`] | what a footer says about columns and row groups |
-//! | [`page`] | what the header of a page says |
+//! | [`footer`] | the columns and row groups in a footer |
+//! | [`page`] | the header of a page |
 //! | `rewrite` | a footer with changed places of filters |
 //! | [`look_up`] | how a text becomes a value of a column, and its hash |
-//! | [`report`] | what is reported about the filters in a file, and about keys looked up in them |
+//! | [`report`] | reports about the filters in a file, and about keys looked up in them |
 //! | [`which`] | which row groups of many files may hold a key |
-//! | [`edit`] | what to do with the filters of a file, and what was done |
+//! | [`edit`] | the changes to make to the filters of a file, and the changes made |
 //! | [`plan`] | which filters are added and removed, and which bytes of the file stay |
-//! | `pages` | the pages of a column, and what reading their values takes |
+//! | `pages` | the pages of a column, and the memory that reading their values takes |
 //! | `codec`, `encodings` | how pages are decompressed, and their values decoded |
 //! | `values` | where the values of a page are, and how they are hashed |
 //! | `work` | how row groups are read side by side, within a memory cap |

@@ -209,7 +209,7 @@ impl Values {
         (buffer.len() == self.length).then_some(Value::Buffer)
     }
 
-    /// What a line should look like.
+    /// Describes a valid line, with an example.
     fn example(&self) -> String {
         match (self.meaning, self.physical) {
             (Meaning::Integer { bits, signed: true }, _) => {

@@ -5,11 +5,11 @@ use umbel_foreign::parquet::thrift::Thrift;
 
 use crate::refuse;
 
-/// What is in front of a page.
+/// The header of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageHeader {
-    /// What the page holds.
+    /// The type of page.
     pub kind: PageKind,
     /// Bytes of the header itself.
     pub length: usize,
@@ -23,13 +23,13 @@ pub struct PageHeader {
     pub encoding: i64,
     /// Whether its values are numbers of entries of the dictionary.
     pub in_dictionary: bool,
-    /// What is in front of its values.
+    /// The levels in front of its values.
     pub levels: Levels,
     /// CRC-32 of the page as it is in the file, if the writer noted it.
     pub crc: Option<u32>,
 }
 
-/// What is in front of the values of a page, and says which of them are null or begin a row.
+/// The levels in front of the values of a page: they mark nulls and the starts of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Levels {
     /// Nothing: the page is not a data page.
@@ -50,7 +50,7 @@ pub enum Levels {
     },
 }
 
-/// What a page holds.
+/// The types of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the format")]
 #[non_exhaustive]

@@ -52,7 +52,7 @@ pub struct Unit {
 /// Opens a Parquet file, which is read from its end.
 ///
 /// # Errors
-/// System errors, and what the file is if it is not Parquet, with its path in front.
+/// System errors; if the file is not Parquet, its type, with its path in front.
 pub fn open(path: &Path) -> Result<(File, Metadata)> {
     let name = || path.display().to_string();
     let file = umbel_io::open(path).with_context(name)?;
@@ -73,7 +73,7 @@ impl Plan {
     /// Reads the footer of the file at `path`, and plans an edit.
     ///
     /// # Errors
-    /// What is wrong with the file, or why it cannot be edited, with its path in front.
+    /// If the file is damaged or cannot be edited; its path is in front of the reason.
     pub fn new(path: &Path, edit: &Edit, resources: &Resources) -> Result<Self> {
         let name = path.display().to_string();
         let (file, before) = open(path)?;
@@ -313,7 +313,7 @@ impl Plan {
         columns
     }
 
-    /// The number of a unit's column among those that get filters.
+    /// The index of a unit's column among the columns that get filters.
     pub(crate) fn number(&self, unit: Unit) -> usize {
         self.added.binary_search(&unit.column).expect("filters are added to it")
     }

@@ -70,7 +70,7 @@ impl<F: ReadAt> ParquetFile<F> {
     /// Reads the footer of a file of `length` bytes, after `admit` allowed the memory for it.
     ///
     /// # Errors
-    /// What is wrong with the file, with its name in front.
+    /// If the file is damaged; its name is in front of the reason.
     pub fn open(
         name: String,
         file: F,
@@ -196,7 +196,7 @@ impl<F: ReadAt> ParquetFile<F> {
 /// Reads the footer of a file of `length` bytes, raw and decoded, after `admit` allowed the memory that both use.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// If the file is damaged.
 pub fn footer(
     file: &impl ReadAt,
     length: u64,
@@ -233,7 +233,7 @@ pub fn footer(
 }
 
 impl<F: ReadAt> Chunk<'_, F> {
-    /// Returns the names of the column and what it is in, separated by dots.
+    /// Returns the names of the structures around the column and of the column, separated by dots.
     pub fn column(&self) -> String {
         self.column.path.clone()
     }
@@ -266,7 +266,7 @@ impl<F: ReadAt> Chunk<'_, F> {
     /// Reads its filter, if it has one, after `admit` allowed its bytes of memory.
     ///
     /// # Errors
-    /// What is wrong with the file, with its name, column and row group in front.
+    /// If the file is damaged; its name, column and row group are in front of the reason.
     pub fn filter(
         &self,
         admit: impl FnOnce(u64) -> Result<()>,

@@ -6,7 +6,7 @@
 use umbel_foreign::Error;
 use umbel_foreign::parquet::thrift::{Thrift, varint};
 
-/// What becomes of the filter of a column in a row group.
+/// The new state of the filter of a column in a row group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FilterPlace {

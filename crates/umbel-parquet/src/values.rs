@@ -1,8 +1,8 @@
 //! The values of a column of a row group, as hashes: pages are read, decompressed and decoded, one at a time.
 //!
 //! In a column with a dictionary, the dictionary is hashed and the pages that refer to it are not read. It may have
-//! values that are in no row; the filter then lets those pass too. What cannot be decoded is refused: a filter without
-//! it would answer "absent" for keys that the file has.
+//! values that occur in no row; the filter then lets these pass too. A value that cannot be decoded is an error: a
+//! filter without it would answer "absent" for a key that the file has.
 
 use std::fs::File;
 use std::ops::RangeInclusive;

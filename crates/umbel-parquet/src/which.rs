@@ -14,7 +14,7 @@ use crate::report::ParquetFile;
 pub struct Which<'a> {
     column: &'a str,
     resources: &'a Resources,
-    /// Bytes of memory for keys, and as many for what is found.
+    /// Bytes of memory for keys, and the same for results.
     room: u64,
     /// The files, in the order of their names' list.
     pub files: Vec<Searched>,
@@ -28,7 +28,7 @@ pub struct Searched {
     pub path: PathBuf,
     /// Its row groups; empty before the first keys.
     pub row_groups: Vec<RowGroup>,
-    /// Whether it was told why some keys, or all, are not looked up in it.
+    /// Whether `tell` already got the reason why some keys, or all, are not looked up in it.
     is_told: bool,
 }
 
@@ -36,13 +36,13 @@ pub struct Searched {
 pub struct RowGroup {
     /// Bytes of its pages.
     pub bytes: u64,
-    /// Whether it has no filter, so that it may hold any key.
+    /// Whether it lacks a filter and so may hold any key.
     pub is_unfiltered: bool,
     /// Whether it may hold one of the keys so far.
     pub is_to_read: bool,
 }
 
-/// What gets a key and all that may hold it.
+/// Receives a key and the row groups that may hold it.
 pub type Put<'a> = dyn FnMut(&[u8], &[Hit]) -> Result<()> + 'a;
 
 /// A row group that may hold a key.
@@ -83,11 +83,12 @@ impl<'a> Which<'a> {
         1.0 - self.spared
     }
 
-    /// Looks keys up in all files, and hands on what may hold each, in order; in parts where that is too much for the
-    /// memory. A key that is no value of the column in a file is not in that file. `tell` gets the reason, once per file.
+    /// Looks keys up in all files, and passes on the row groups that may hold each, in order; in parts if they do not fit
+    /// in memory. If a key is not a valid value of the column in a file, the file does not hold it. `tell` gets the
+    /// reason, once per file.
     ///
     /// # Errors
-    /// What is wrong with a file, with its name in front; errors of `put`.
+    /// If a file is damaged, with its name in front; errors of `put`.
     pub fn look_up(
         &mut self,
         keys: &[&[u8]],
@@ -109,7 +110,7 @@ impl<'a> Which<'a> {
         Ok(())
     }
 
-    /// What may hold the keys, sorted; `None` if there is no room for it, and more than one key.
+    /// The row groups that may hold the keys, sorted; `None` if there are several keys and the result does not fit.
     fn hits(
         &mut self,
         keys: &[&[u8]],

@@ -27,7 +27,7 @@ impl Plan {
     /// Writes the new file to `out`, at its current position.
     ///
     /// # Errors
-    /// What is wrong with the file, with its path in front; system errors for the new one.
+    /// If the file is damaged, with its path in front; system errors for the new one.
     pub fn write(&self, out: &File, resources: &Resources) -> Result<Edited> {
         let edited = write(self, out, resources)?;
         // Writing to a file in place changes one of these.
@@ -308,7 +308,7 @@ mod filters {
             waited.expect("no thread panics with it")
         }
 
-        /// The result of a unit, when it is there.
+        /// Waits for the result of a unit.
         fn take(&self, number: usize) -> Result<Made> {
             let ready = |state: &State| state.done.contains_key(&number);
             self.wait_until(self.lock(), ready).done.remove(&number).expect("it was there")

@@ -60,7 +60,7 @@ fn edit(path: &Path, to: &Path, edit: &Edit) -> anyhow::Result<Edited> {
     Plan::new(path, edit, &resources)?.write_to(to, Existing::Replace, &resources)
 }
 
-/// What looks random, and is the same in every run.
+/// Looks random, but is the same in every run.
 fn mixed(number: u64) -> u64 {
     let mut mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^= mixed >> 29;
@@ -72,7 +72,7 @@ fn host(row: u64) -> ByteArray {
     format!("{:x}.example", mixed(row)).into_bytes().into()
 }
 
-/// The values that a column has in the rows that are not null: every fifth one is.
+/// The values of a column in the rows without a null; every fifth row has one.
 fn write_column(writer: &mut ColumnWriter<'_>, name: &str, rows: std::ops::Range<u64>) {
     let there: Vec<u64> = rows.clone().filter(|row| row % 5 != 0).collect();
     let defined: Vec<i16> = rows.clone().map(|row| i16::from(row % 5 != 0)).collect();
@@ -181,7 +181,7 @@ fn rows(path: &Path) -> Vec<String> {
     rows.iter().map(|row| format!("{row:?}")).collect()
 }
 
-/// All that the footer has, but for the places of filters.
+/// The whole footer except for the places of filters.
 fn described(path: &Path) -> String {
     let reader = reader(path).unwrap();
     let meta = reader.metadata();
@@ -195,7 +195,7 @@ fn described(path: &Path) -> String {
     text
 }
 
-/// The filter of a column in a row group, asked by the crate `parquet`.
+/// The filter of a column in a row group, queried through the crate `parquet`.
 fn passes(path: &Path, group: usize, column: usize, key: &(impl AsBytes + ?Sized)) -> Option<bool> {
     let reader = reader(path).unwrap();
     let group = reader.get_row_group(group).unwrap();
@@ -308,7 +308,7 @@ fn every_value_passes_and_nothing_else_changes() {
             others += 1;
             wrong += u32::from(passes(&new, 0, 1, &absent).expect("it has one"));
         }
-        // Some 60 look-ups at 1 % at most: more than 7 have a chance of 1e-7.
+        // Some 60 look-ups at 1 % at most: the probability of more than 7 hits is 1e-7.
         assert!(others > 50 && wrong <= 7, "{kind}: {wrong} of {others}");
         assert_eq!(passes(&new, 0, 4, &f64::NAN), Some(true), "{kind}");
         assert_eq!(passes(&new, 0, 9, &0), None, "{kind}");
@@ -336,17 +336,17 @@ fn what_is_of_no_use_is_left_out() {
     assert_eq!(edited.columns[0].left_out, [(1, Reason::OneValue)]);
     let few = [(0, Reason::FewValues), (1, Reason::OneValue), (2, Reason::FewValues)];
     assert_eq!(edited.columns[1].left_out, few);
-    // In place, the others now; those that are there stay.
+    // In place, the other columns; existing filters stay.
     let edited = edit(&new, &new, &to_add(&["small", "large"], false)).unwrap();
     let present = [(0, Reason::Present), (1, Reason::OneValue), (2, Reason::Present)];
     assert_eq!(edited.columns[0].left_out, present);
     assert_eq!(edited.columns[1].filters.len(), 2);
-    // Made anew, in the same place.
+    // Rebuilt in the same place.
     let before = fs::read(&new).unwrap();
     let again = Edit { remove: Removal::Of(vec!["large".into()]), ..to_add(&["large"], false) };
     assert_eq!(edit(&new, &new, &again).unwrap().unreachable, 0);
     assert!(fs::read(&new).unwrap() == before);
-    // Behind those of `small` are those of `large`.
+    // The filters of `large` follow the filters of `small`.
     let first = Edit { remove: Removal::Of(vec!["small".into()]), ..to_add(&[], false) };
     assert!(edit(&new, &new, &first).unwrap().unreachable > 0);
     assert_eq!(rows(&new), rows(&old));
@@ -386,7 +386,7 @@ fn what_cannot_be_edited_is_refused_with_the_reason() {
         let error = format!("{:#}", edit(&old, &new, &to_add(&columns, false)).unwrap_err());
         assert!(error.contains(words) && error.contains("old.parquet"), "{error}");
     }
-    // A signature, or what may be one, behind the footer.
+    // A signature, or bytes that may be one, after the footer.
     let mut bytes = fs::read(&old).unwrap();
     let end = bytes.len() - 8;
     let length = u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap());
@@ -397,7 +397,7 @@ fn what_cannot_be_edited_is_refused_with_the_reason() {
     fs::write(&old, &bytes).unwrap();
     let error = format!("{:#}", edit(&old, &new, &to_remove()).unwrap_err());
     assert!(error.contains("28 bytes of unknown meaning"), "{error}");
-    // Cut off anywhere, it is no file any more.
+    // Truncated anywhere, the file is refused.
     for length in (0..bytes.len()).step_by(97) {
         fs::write(&old, &bytes[..length]).unwrap();
         assert!(edit(&old, &new, &to_add(&["large"], true)).is_err(), "{length} bytes");
@@ -434,7 +434,7 @@ fn damage_gives_an_error_and_no_broken_file() {
                     let after = fs::read(&new).unwrap();
                     let same = after[..at.min(1000)] == changed[..at.min(1000)];
                     assert!(after.ends_with(b"PAR1") && same);
-                    // What can be read of the old one can be read of the new one.
+                    // Everything readable in the old file is readable in the new one.
                     if reader(&old).is_ok() {
                         let error = reader(&new).err();
                         assert!(error.is_none(), "byte {at}: {error:?}");
@@ -447,7 +447,7 @@ fn damage_gives_an_error_and_no_broken_file() {
     }
 }
 
-/// Bytes of files that no writer makes.
+/// Bytes of files that writers do not produce.
 mod bytes {
     use crate::thrift::{self, fields, int, list, long, name, structure};
 
@@ -555,7 +555,7 @@ fn a_dictionary_is_read_or_refused() {
         |dictionary: Vec<u8>| bytes::file(&[dictionary, seven.clone()].concat(), INT32, 0, 1);
     let right = with(bytes::page(2, &42i32.to_le_bytes(), 4, 1, 0));
     assert!(has(&right, Key::I32(42)) && has(&right, Key::I32(7)) && !has(&right, Key::I32(41)));
-    // A byte more, as many values as do not fit, and one that is encoded in no known way.
+    // A byte too many, too many values, and an unknown encoding.
     is_refused(&with(bytes::page(2, b"*\0\0\0\0", 5, 1, 0)), "other bytes");
     is_refused(&with(bytes::page(2, b"*\0\0\0", 4, 6_000_000, 0)), "other bytes");
     is_refused(&with(bytes::page(2, b"*\0\0\0", 4, 1, 4)), "encoding 4");
@@ -563,7 +563,7 @@ fn a_dictionary_is_read_or_refused() {
     let old = bytes::page(2, b"\x04\0\0\0abcd", 8, 1, 0);
     let file = bytes::file(&[old, bytes::page(0, b"wxyz", 4, 1, 0)].concat(), (7, 4, 0), 0, 1);
     assert!(has(&file, Key::Bytes(b"abcd")) && has(&file, Key::Bytes(b"wxyz")));
-    // Where nulls hide how many they are, 4 values of 5 bytes, or 5 of 4.
+    // Where nulls hide the number of values: 4 values of 5 bytes, or 5 of 4.
     let values = b"\x01\0\0\0a\x01\0\0\0b\x01\0\0\0c\x01\0\0\0d";
     let body = [&[2, 0, 0, 0, 8, 1], &values[..]].concat();
     let file = bytes::file(&bytes::page(0, &body, body.len(), 20, 0), (7, 1, 1), 0, 20);
@@ -671,7 +671,7 @@ fn columns_that_are_read_as_floats_get_no_filter() {
     assert_eq!(passes(&new, 0, 3, &[1u8; 16][..]), Some(true));
 }
 
-/// A codec that umbel does not read: the message says what to do.
+/// A codec that umbel does not support: the message suggests a remedy.
 #[test]
 fn unknown_codecs_are_refused_with_a_remedy() {
     let page = bytes::page(0, &7i32.to_le_bytes(), 4, 1, 0);
@@ -723,7 +723,7 @@ fn bombs_are_refused() {
     }
 }
 
-/// Readers that look at types and those that do not would see different pages.
+/// Readers that check types and readers that do not would see different pages.
 #[test]
 fn headers_that_can_be_read_in_two_ways_are_refused() {
     let body = [&[4, 12][..], &7i32.to_le_bytes()].concat();
@@ -731,7 +731,7 @@ fn headers_that_can_be_read_in_two_ways_are_refused() {
     is_refused(&bytes::file(&page, INT32, 1, 1), "its header cannot be read");
     let good = bytes::page(0, &body, 4, 1, 0);
     assert!(has(&bytes::file(&good, INT32, 1, 1), Key::I32(7)));
-    // A data page to those who cut off all but 32 bits; to others none, so that the next one has the column's only value.
+    // A data page to readers that keep only 32 bits; skipped by others, so that the next one has the column's only value.
     let other = [&[4, 12][..], &8i32.to_le_bytes()].concat();
     let page = bytes::page(1 << 32, &other, 4, 1, 0);
     is_refused(&bytes::file(&[page, good].concat(), INT32, 1, 1), "its header cannot be read");

@@ -181,7 +181,7 @@ impl Buffer {
         if self.buffer.len_bytes() == 0 {
             return &[];
         }
-        // SAFETY: the buffer, which lives as long as `self`, has so many bytes from there on, checked to follow each other.
+        // SAFETY: the buffer, which lives as long as `self`, has this many contiguous bytes from there on, as checked.
         // As with NumPy's own functions, it must not be written meanwhile; any bytes are keys.
         unsafe { std::slice::from_raw_parts(self.buffer.buf_ptr().cast(), self.buffer.len_bytes()) }
     }
@@ -487,7 +487,7 @@ fn visit_buffer(
     let valid = Valid(buffer.valid.as_ref().filter(|nulls| nulls.null_count() > 0));
     macro_rules! of {
         ($type:ty) => {{
-            // SAFETY: the format says that the items are of this type.
+            // SAFETY: the items are of this type, by the format.
             let keys = unsafe { buffer.items::<$type>(range.clone()) };
             numbers(&keys, valid, range, visit)
         }};

@@ -73,7 +73,7 @@ impl<'py> Source<'py> {
             _ => keys,
         };
         if let Some(mut stream) = Stream::of(keys)? {
-            // A column of objects with one member is no table.
+            // A column of objects with one member is not a table.
             if !(keys.hasattr("dtype")? || library(keys)? == "pyarrow" && keys.hasattr("type")?) {
                 stream.only_column();
             }
@@ -273,7 +273,7 @@ impl Column {
         Some(valid)
     }
 
-    /// Refuses text that is none.
+    /// Refuses bytes that are not valid text.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.pieces.iter().try_for_each(Piece::check)
     }
@@ -283,7 +283,7 @@ impl Column {
         self.visit_range(0..self.length, visit)
     }
 
-    /// Hands on one of so many parts of the keys.
+    /// Hands on one of this many parts of the keys.
     pub(crate) fn visit_part(
         &self,
         part: usize,

@@ -347,7 +347,7 @@ impl Lines<'_> {
 struct Joined {
     bytes: Vec<u8>,
     separator: u8,
-    /// What lines that were read from a file end with.
+    /// The end of lines that were read from a file.
     end: u8,
 }
 

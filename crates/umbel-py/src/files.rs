@@ -95,11 +95,11 @@ pub(crate) fn write(inner: &Inner, out: &mut dyn io::Write) -> anyhow::Result<()
 
 /// The file that a filter was opened from.
 pub(crate) struct Origin {
-    /// As it was named.
+    /// The path as given.
     path: PathBuf,
-    /// Where that led.
+    /// The path with symbolic links resolved.
     target: PathBuf,
-    /// What it held then, or when the filter was last saved there.
+    /// The checksum of its content then, or when the filter was last saved there.
     sum: u64,
 }
 
@@ -117,7 +117,7 @@ impl Origin {
         self.target == atomic::target_of(path) || absolute(path).is_ok_and(|path| path == self.path)
     }
 
-    /// Keeps others from changing the file at `path`, if it is there, and refuses to replace what others have changed.
+    /// Keeps others from changing the file at `path`, if it exists, and refuses to replace changes that others made.
     fn claim(&self, path: &Path) -> anyhow::Result<Option<File>> {
         const REMEDY: &str =
             "to change a file that others change, too, use umbel.update, or save to another one";
@@ -155,7 +155,7 @@ impl Origin {
     }
 }
 
-/// What a file is recognized by: one of umbel by its header and the checksum of its checksums, any other by all its bytes.
+/// Identifies a file: an umbel file by its header and the checksum of its checksums, any other by all its bytes.
 fn sum_of(mut file: &File) -> io::Result<u64> {
     journal::sum_of(file).or_else(|_| {
         let mut bytes = Vec::new();
@@ -166,8 +166,8 @@ fn sum_of(mut file: &File) -> io::Result<u64> {
     })
 }
 
-/// The filter in bytes: of umbel, which may be packed or signed, or of the format named. With ``trust``, the file of a public
-/// key, the bytes must be signed by its owner; ``list``, ``newer_than`` and ``memory`` are those of :func:`open`.
+/// The filter in bytes: umbel's, which may be packed or signed, or another system's if a format is named. With ``trust``, the file
+/// of a public key, the bytes must be signed by its owner; ``list``, ``newer_than`` and ``memory`` are as in :func:`open`.
 #[pyfunction]
 #[pyo3(signature = (data, format=None, key_type=None, *, secret=None, trust=None, list=None, newer_than=None, memory=None))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
@@ -192,22 +192,22 @@ pub(crate) fn from_bytes<'py>(
     kinds::wrap(py, inner)
 }
 
-/// Opens the filter in a file: of umbel, or of another system, whose format its content tells or ``format`` names.
+/// Opens the filter in a file: umbel's, or another system's, whose format is recognized or named by ``format``.
 ///
-/// With ``mmap=True`` an umbel file is queried where it is: processes that map the same file share its memory. While it is
-/// mapped, no program may write to the file or shorten it; replacing it by another, as `save` does, is fine. The file
-/// is checked in either case, byte for byte. Lines that an interrupted ``umbel unseen`` recorded next to the file are
-/// taken in, but cannot be mapped. A keyed filter needs its ``secret`` of 16 bytes.
+/// With ``mmap=True`` an umbel file is queried in place: processes that map the same file share its memory. While it is mapped, no
+/// program may write to the file or shorten it; replacing it by another, as `save` does, is fine. The file is checked in either
+/// case, byte for byte. Lines that an interrupted ``umbel unseen`` recorded next to the file are applied, but such a file cannot
+/// be mapped. A keyed filter needs its ``secret`` of 16 bytes.
 ///
 /// With ``shared=True`` it is a :class:`SharedFile`: processes add to the file at the same time, and see what others add.
-/// Blocked, classic and sliced filters can be opened so. It waits while others have the file locked to replace it, and they
+/// Blocked, classic and sliced filters can be opened so. Opening waits while others have the file locked to replace it, and they
 /// wait until all have closed it. Meanwhile no program may shorten the file, write to it in another way, or have it open with
 /// ``mmap=True``.
 ///
 /// A packed file is unpacked into a temporary file first. With ``trust``, the file of a public key, a file is refused unless
-/// the owner of that key signed it; with ``list``, unless it is signed as the list of that name, and with ``newer_than``,
-/// unless with a higher serial number. A packed file whose signature is not checked may make a filter of ``memory`` bytes at
-/// most, a number or text such as ``"4GiB"`` (1 GiB without it).
+/// the owner of that key signed it; with ``list``, unless it is signed under this list name; with ``newer_than``, unless its serial
+/// number is higher. Without a checked signature, a packed file may unpack to at most ``memory`` bytes, a number or text such as
+/// ``"4GiB"`` (1 GiB by default).
 #[pyfunction]
 #[pyo3(signature = (path, *, mmap=false, shared=false, secret=None, format=None, key_type=None, trust=None, list=None, newer_than=None, memory=None))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]

@@ -1,4 +1,4 @@
-//! A filter as a Python object: work on many keys at once, and the warning of too many.
+//! A filter as a Python object: bulk operations, and the warning about too many keys.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -59,7 +59,7 @@ impl Filter {
         }
     }
 
-    /// Replaces it with another filter of the same sort.
+    /// Replaces it with another filter of the same kind.
     pub(crate) fn replace(&self, py: Python<'_>, inner: Inner) {
         let new = Self::new(inner);
         let mut old = self.inner.write(py);
@@ -165,8 +165,8 @@ impl Filter {
         }
     }
 
-    /// Adds keys, under the lock for writing, and counts those that may be new: all keys until a check is due, which
-    /// costs nothing, then only new ones. A full filter that gets its own keys again is not checked each time.
+    /// Adds keys, under the lock for writing, and counts possibly new ones: all keys until a check is due, which costs
+    /// nothing, then only new ones. A full filter that gets its own keys again is not checked each time.
     fn insert_all<K: Element>(&self, inner: &mut Inner, keys: &[K]) -> Result<(), Failure> {
         let least = planned(inner).map_or(0, least);
         if self.unchecked.load(Relaxed).saturating_sub(keys.len() as u64) >= least {
@@ -462,7 +462,7 @@ fn planned(inner: &Inner) -> Option<u64> {
     }
 }
 
-/// The fewest new keys between two checks of a filter planned for so many.
+/// The fewest new keys between two checks of a filter planned for this many keys.
 fn least(planned: u64) -> u64 {
     (planned / LOOK_EVERY).max(1)
 }

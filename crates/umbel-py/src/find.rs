@@ -44,7 +44,7 @@ pub(crate) fn index(
     let told = Arc::clone(&options.resources.progress);
     if paths.is_some() && target.exists() && !umbel_find::is_index(&target) {
         return Err(PyValueError::new_err(format!(
-            "{}: exists and is no index; name another file",
+            "{}: exists and is not an index; name another file",
             target.display()
         )));
     }

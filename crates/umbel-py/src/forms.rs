@@ -1,5 +1,5 @@
-//! Options of jobs as Python gives them in a dict, and what the rows of a job are by these. `umbel._files` has seen to it that
-//! they go together.
+//! Options of jobs as Python gives them in a dict, and the format of rows that they define. `umbel._files` has checked them
+//! together.
 
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -48,7 +48,7 @@ pub(crate) fn fpp(given: &Bound<'_, PyDict>) -> PyResult<Option<f64>> {
     }
 }
 
-/// What the word of an option means, if it is given; an error names all words.
+/// The value that an option's word stands for, if given; an error names all words.
 pub(crate) fn word<T: Copy>(
     given: &Bound<'_, PyDict>,
     name: &str,
@@ -74,11 +74,11 @@ fn byte(name: &str, text: &str) -> PyResult<u8> {
     }
 }
 
-/// What an empty value in a key is.
+/// How empty values in a key are treated.
 pub(crate) const EMPTY: &[(&str, Empty)] =
     &[("value", Empty::Value), ("skip", Empty::Skip), ("keep", Empty::Keep)];
 
-/// What the rows of a job are by options that go together, but for empty values, and the delimiters of columns: one for all inputs, or one for each.
+/// The format of a job's rows, except for empty values; and the delimiters of columns: one for all inputs, or one for each.
 pub(crate) fn form(given: &Bound<'_, PyDict>) -> PyResult<(Form, Vec<u8>)> {
     let delimiters: Vec<String> = list(given, "delimiter")?;
     let delimiters: Vec<_> =

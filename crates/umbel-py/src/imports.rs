@@ -1,8 +1,8 @@
 //! Arrays of Arrow from other libraries, by its PyCapsule interface: pulled without the GIL, and checked before a key is read.
 //!
-//! A library may pass on what a file says, so offsets, views and places in dictionaries can be anything. The interface
-//! gives buffers without their sizes: we trust that they match the length and the last offset of their array, except
-//! for objects of pyarrow, which check it themselves.
+//! A library may pass a file's contents on unchecked, so offsets, views and places in dictionaries can be anything. The
+//! interface gives buffers without their sizes: we trust that they match the length and the last offset of their array,
+//! except for pyarrow objects, which check it themselves.
 
 #![allow(unsafe_code)] // Arrow's PyCapsule interface.
 
@@ -326,7 +326,7 @@ struct ArrayLayout {
 /// It is an array of this type, with its children, and nothing else uses it.
 unsafe fn without_buffers(array: *mut ArrayLayout, of: &DataType) {
     if *of == DataType::Null {
-        // SAFETY: the caller promises that it is there.
+        // SAFETY: the caller promises that the array is valid.
         unsafe { (*array).buffers = 0 };
     }
     for (i, of) in children(of).into_iter().enumerate() {
@@ -396,7 +396,7 @@ fn check_counts(array: &FFI_ArrowArray, of: &DataType) -> Checked<()> {
     children.into_iter().enumerate().try_for_each(|(i, of)| check_counts(array.child(i), of))
 }
 
-/// The last of so many numbers in a buffer; `None` if there is no buffer.
+/// The last of this many numbers in a buffer; `None` if there is no buffer.
 fn last_of<T>(array: &FFI_ArrowArray, buffer: usize, count: usize) -> Option<T> {
     let start = (buffer < array.num_buffers()).then(|| array.buffer(buffer).cast::<T>());
     // SAFETY: the interface demands as many as the array declares.
@@ -461,7 +461,7 @@ fn checked(data: ArrayData, names: &[String]) -> Checked<ArrayData> {
 fn check_offsets<T: ArrowNativeType + PartialOrd>(data: &ArrayData) -> Checked<()> {
     let (offsets, bytes) = (&data.buffer::<T>(0)[..=data.len()], data.buffers()[1].len());
     let (starts, ends) = (&offsets[..data.len()], &offsets[1..]);
-    // Without an early exit, it handles many at once.
+    // Without an early exit, it is vectorized.
     let ordered = starts.iter().zip(ends).fold(true, |all, (start, end)| all & (start <= end));
     let within = |offset: T| offset.to_usize().is_some_and(|offset| offset <= bytes);
     if ordered && within(offsets[0]) && within(offsets[data.len()]) {
@@ -490,7 +490,7 @@ fn check_views(data: &ArrayData) -> Checked<()> {
 fn check_places<T: ArrowPrimitiveType>(data: &ArrayData) -> Checked<()> {
     let places = &data.buffer::<T::Native>(0)[..data.len()];
     let (words, nulls) = (data.child_data()[0].len(), data.nulls());
-    // Negative places become large, too.
+    // Negative places become large.
     let is_word = |place: &T::Native| place.as_usize() < words;
     if places.iter().fold(true, |all, place| all & is_word(place)) {
         return Ok(());

@@ -24,7 +24,7 @@ pub(crate) struct Other {
     pub(crate) key_type: Option<KeyType>,
 }
 
-/// Does one thing with a filter of umbel, wherever it is, and another with a filter of another system.
+/// Does one thing with a filter of umbel, wherever it is, and another with another system's filter.
 macro_rules! of_inner {
     ($inner:expr, $own:ident => $does:expr, $other:ident => $otherwise:expr) => {
         match $inner {

@@ -60,7 +60,7 @@ type Job = dyn Fn(&[Input], &Options, Option<Out<'_>>) -> anyhow::Result<Done> +
 
 type Out<'a> = &'a mut (dyn Write + Send);
 
-/// What a job did, or would do.
+/// The result or the plan of a job.
 enum Done {
     Run(umbel_sets::Report),
     Planned(SetPlan),
@@ -77,8 +77,8 @@ macro_rules! done {
     }};
 }
 
-/// Runs a job of the command line, with the options of its verb, those of all jobs, and its outputs; the functions around it have
-/// the documentation.
+/// Runs a command line job, with the options of its verb, the options of all jobs, and its outputs; the Python functions that
+/// call it have the documentation.
 #[pyfunction]
 #[pyo3(name = "_job")]
 pub(crate) fn job<'py>(
@@ -288,7 +288,7 @@ pub(crate) fn job<'py>(
     }
 }
 
-/// What a job has of the machine: 1 GiB and all processors unless others are given.
+/// A job's share of the machine: 1 GiB and all processors by default.
 pub(crate) fn resources(
     memory: Option<Bound<'_, PyAny>>,
     threads: Option<Threads>,
@@ -302,7 +302,7 @@ pub(crate) fn resources(
     Ok(Resources { notice: warn, ..Resources::new(memory, threads, tmp) })
 }
 
-/// Warns of what a job says of an input, from the thread that reads it: an error that a filter makes of it is printed.
+/// Raises a Python warning about an input, on the thread that reads it. If a filter turns it into an error, that is printed.
 fn warn(words: &str) {
     let text = std::ffi::CString::new(words).expect("there is no zero byte in a path");
     Python::attach(|py| {
@@ -405,7 +405,7 @@ fn files(paths: &[Option<PathBuf>]) -> Files<'_> {
     Files { added, changed, removed, kept }
 }
 
-/// All inputs as records like those of the first.
+/// All inputs as records in the format of the first.
 fn opened(
     named: Vec<(NamedInput, Shape)>,
     delimiters: &[u8],
@@ -447,7 +447,7 @@ pub(crate) fn of_job(error: anyhow::Error) -> PyErr {
             PyIsADirectoryError::new_err(text + " (recursive=True reads all files in it)")
         }
         Some(Error::NoMemory(_)) => PyMemoryError::new_err(text),
-        // It has its source in its own words.
+        // Its message already includes its source.
         Some(error @ Error::Key { .. }) => PyValueError::new_err(error.to_string()),
         _ => PyValueError::new_err(text),
     }

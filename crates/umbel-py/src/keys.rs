@@ -223,13 +223,13 @@ impl<'a> ForeignKey<'a> {
     }
 }
 
-/// What the keys of a filter may be.
+/// Which keys a filter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     Own,
-    /// Floats, too.
+    /// Also floats.
     Foreign,
-    /// As pybloom, which hashes the text of a key: that of bytes is not these bytes.
+    /// As in pybloom, which hashes the text form of a key: for bytes that is `b'…'`, not the bytes.
     TextOfKeys,
 }
 

@@ -184,7 +184,7 @@ impl Bloom {
 
 /// A filter that keys can be removed from: a counter of ``bits`` bits (4, 8 or 16) in place of each bit.
 ///
-/// Remove only keys that were added, and as often as they were: what passes by error takes others with it.
+/// Remove only keys that were added, and only as often as they were added: removing a false positive removes part of other keys.
 #[pyclass(extends = Filter, frozen, module = "umbel")]
 pub(crate) struct Counting;
 
@@ -276,9 +276,9 @@ impl Scalable {
 
 /// A filter of the last ``keys`` keys added, none of which it misses; older ones are forgotten.
 ///
-/// With ``span`` it holds the keys of the last so many ticks, and ``keys`` is how many come within them at most. A tick is
-/// what you say, and always the same: a second, a block, a batch. A tick far ahead, as one in milliseconds after others in
-/// seconds, makes it forget all keys, and until the clock is there again, no tick makes it forget any.
+/// With ``span`` it holds the keys of the last ``span`` ticks, and ``keys`` is the most keys expected in that time. You choose the
+/// unit of a tick, and must keep it: a second, a block, a batch. A tick far ahead, such as one in milliseconds after others in
+/// seconds, makes it forget all keys; it then forgets none until the clock catches up.
 #[pyclass(extends = Filter, frozen, module = "umbel")]
 pub(crate) struct Window;
 
@@ -628,8 +628,8 @@ impl Attributes {
     }
 }
 
-/// A filter without errors on two lists, built from both: every key of ``included`` passes, none of ``excluded`` does, and others
-/// with the chance ``fpp``.
+/// A filter without errors on two lists, built from both: every key of ``included`` passes, no key of ``excluded`` does, and other
+/// keys pass with probability ``fpp``.
 ///
 /// ``exact_list=True`` keeps one filter and a list of the excluded keys that it wrongly lets pass.
 #[pyclass(extends = Filter, frozen, module = "umbel")]
@@ -662,7 +662,7 @@ impl Cascade {
 
 /// A filter of another system, byte for byte as that system makes it: ``format`` is one of `umbel.FORMATS`.
 ///
-/// ``key_type`` is how keys are hashed there, such as ``"utf16"`` for Java strings; by default the type of each value says it.
+/// ``key_type`` is how that system hashes keys, such as ``"utf16"`` for Java strings; by default the type of each value decides.
 ///
 /// >>> import umbel
 /// >>> words = umbel.Foreign("guava", 1000, 0.01)

@@ -1,6 +1,6 @@
 //! umbel for Python. The module `umbel._umbel`; the package around it is in `python/umbel`.
 //!
-//! This crate converts Python's values and calls the other crates; formulas and bits are there. Bulk work releases the
+//! This crate converts Python's values and calls the other crates, which have the formulas and the bits. Bulk work releases the
 //! GIL. Each filter has a lock, so any number of threads can use it. Pythons without a GIL are untested, and refused.
 //!
 //! | module | what it alone knows |

@@ -19,7 +19,7 @@ pub(crate) struct Lines {
     is_empty: bool,
     /// Their number, once they were counted.
     length: OnceLock<usize>,
-    /// What the job did.
+    /// The job's report.
     #[pyo3(get)]
     report: Py<PyAny>,
 }
@@ -65,12 +65,12 @@ impl Lines {
         Ok(*self.length.get_or_init(|| length))
     }
 
-    /// Whether something was found, beside a header.
+    /// Whether anything was found, not counting a header.
     fn __bool__(&self) -> bool {
         !self.is_empty
     }
 
-    /// At most so many bytes of the file from an offset on; empty at its end.
+    /// At most this many bytes of the file from an offset on; empty at its end.
     fn _read<'py>(
         &self,
         py: Python<'py>,

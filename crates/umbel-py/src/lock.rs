@@ -27,9 +27,9 @@ pub(crate) struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: references to the value are given out as by a read-write lock. All `inside` have the GIL while they enter and
-// leave, so they see each other. Those outside hold `lock`; they begin with the GIL, while no conflicting use is
-// inside. A thread that goes inside while others are outside holds `lock`, too.
+// SAFETY: references to the value follow the rules of a read-write lock. All `inside` users have the GIL while they
+// enter and leave, so they see each other. Those outside hold `lock`; they begin with the GIL, while no conflicting use
+// is inside. A thread that goes inside while others are outside also holds `lock`.
 unsafe impl<T: Send + Sync> Sync for Lock<T> {}
 
 /// How the value is used.
@@ -221,7 +221,7 @@ impl<T: Send + Sync> Lock<T> {
 }
 
 impl Use {
-    /// What it adds to `inside`.
+    /// Its change to `inside`.
     fn step(self) -> isize {
         match self {
             Self::Look => 1,

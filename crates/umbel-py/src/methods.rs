@@ -1,4 +1,4 @@
-//! What all filters do in Python.
+//! The Python methods of all filters.
 
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
@@ -30,15 +30,15 @@ impl Filter {
         self.inner.read(py).bytes()
     }
 
-    /// What its keys are, as its file says: pairs of a name and a value, such as ``("field", "email")``.
+    /// The description of its keys in its file: pairs of a name and a value, such as ``("field", "email")``.
     #[getter]
     fn description(&self, py: Python<'_>) -> Vec<(String, String)> {
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         of_inner!(&*self.inner.read(py), own => own.description().entries().map(owned).collect(), _other => Vec::new())
     }
 
-    /// Says what its keys are, for people who find its file, and for programs that check that they look up what was added:
-    /// pairs of a name and a value. The names ``field``, ``type`` and ``normalization`` have a meaning, see FORMAT.md.
+    /// Describes its keys, for people who find its file, and for programs that check that they look up the right values: pairs
+    /// of a name and a value. The names ``field``, ``type`` and ``normalization`` have a meaning, see FORMAT.md.
     fn describe(&self, py: Python<'_>, entries: Vec<(String, String)>) -> PyResult<()> {
         let mut keys = KeyDescription::default();
         for (name, value) in entries {
@@ -58,8 +58,8 @@ impl Filter {
 
     /// Looks up many keys. Returns a boolean column of the library that the keys came in, or a list.
     ///
-    /// A missing value in a column is no key: its answer is null in Arrow and Polars, and False elsewhere. In a list or another
-    /// iterable it raises a TypeError. Runs on several threads when there are more than some 100,000 keys.
+    /// The answer to a missing value in a column is null in Arrow and Polars, and False elsewhere. A missing value in a list or
+    /// another iterable raises a TypeError. Runs on several threads when there are more than some 100,000 keys.
     #[pyo3(signature = (keys, *, threads=None))]
     fn contains_many<'py>(
         &self,
@@ -99,9 +99,9 @@ impl Filter {
     /// Looks up rows: of a table that speaks Arrow (pyarrow, Polars, pandas 2.2 or later, DuckDB) by the columns named, or
     /// tuples. Returns a boolean column like `contains_many`.
     ///
-    /// In a filter of rows (`Attributes`) the columns are those of its fields that are looked up, by name. In any other, the key
-    /// is made of all of them, in this order, as ``umbel build --key A --key B`` makes it. A field is text: an integer is
-    /// looked up by its decimal digits.
+    /// In a filter of rows (`Attributes`) the columns are the fields to look up, by name. In any other, the key is made of all
+    /// columns, in this order, as by ``umbel filter build --key A --key B``. A field is text: an integer is looked up by its
+    /// decimal digits.
     #[pyo3(signature = (rows, columns=Names::default()))]
     fn contains_rows<'py>(
         &self,
@@ -130,8 +130,8 @@ impl Filter {
         })
     }
 
-    /// Keeps the keys that all others may have, too: filters, columns and other iterables, as ``set.intersection_update``. A key
-    /// that is in all of them stays; others pass by chance.
+    /// Keeps only keys that may be in all others: filters, columns and other iterables, as ``set.intersection_update``. A key
+    /// that is in all of them stays; other keys pass by chance.
     #[pyo3(signature = (*others))]
     fn intersection_update(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<()> {
         others
@@ -174,10 +174,10 @@ impl Filter {
         }
     }
 
-    /// Whether no key is in both this filter and the other: True for certain; False if one may be.
+    /// Whether this filter and the other have no key in common: True for certain; False if they may have one.
     ///
-    /// Two filters are certainly disjoint only if no bit is set in both, so nearly always False for filters of many keys;
-    /// :func:`compare` estimates how many keys they share.
+    /// The answer is True only if no bit is set in both, so it is nearly always False for filters of many keys; :func:`compare`
+    /// estimates how many keys they share.
     fn isdisjoint(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         match other.cast::<Self>() {
             Ok(other) => {
@@ -188,9 +188,9 @@ impl Filter {
         }
     }
 
-    /// Makes a filter that turned out too large smaller, at the rate that it was planned for, with room for `keys` keys, or for
-    /// those that it holds by estimate if these are more. It is folded by a divisor of its size: large sizes
-    /// have many, but those below 128 KiB may have none that keeps the rate, and the filter stays as it is.
+    /// Shrinks a filter that turned out too large, at its planned rate, to room for `keys` keys, or for the estimated number of
+    /// keys in it if that is more. Its size is divided by one of its divisors: large sizes have many, but sizes below 128 KiB
+    /// may have none that keeps the rate, and the filter then stays as it is.
     ///
     /// Blocked, classic, sliced and counting filters shrink; others raise a `ValueError`.
     #[pyo3(signature = (keys=0))]
@@ -231,7 +231,7 @@ impl Filter {
         })
     }
 
-    /// The number of different keys, estimated from its bits; `receipt()` says how precisely.
+    /// The number of distinct keys, estimated from its bits; `receipt()` gives the precision.
     fn __len__(&self, py: Python<'_>) -> usize {
         let keys = self.figures(py).keys;
         if keys < usize::MAX as f64 / 2.0 { keys.round() as usize } else { usize::MAX / 2 }
@@ -282,7 +282,7 @@ impl Filter {
         }
     }
 
-    /// What the filter delivers now, computed from its bits: estimated keys, false positive rate, fill.
+    /// The filter's actual performance, computed from its bits: estimated keys, false positive rate, fill.
     fn receipt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         reported(py, "Receipt", self.figures(py))
     }
@@ -295,7 +295,7 @@ impl Filter {
         self.receipt(py)?.call_method0("_repr_html_")
     }
 
-    /// The bytes of its file: an umbel file, or what the other system would write.
+    /// The bytes of its file: an umbel file, or the file that the other system would write.
     ///
     /// With ``packed=True`` the file of an umbel filter is as small as its bits allow, to be sent; a filter with half of its
     /// bits set does not get smaller. :func:`open` and :func:`from_bytes` read it.
@@ -304,8 +304,8 @@ impl Filter {
         files::to_bytes(self, py, packed)
     }
 
-    /// What changed from this filter to ``new``, a later version of it: small if few keys came. Whoever has this filter makes
-    /// the new one with :meth:`patched`.
+    /// The change from this filter to ``new``, a later version of it: small if few keys were added. The holder of this filter
+    /// gets the new one with :meth:`patched`.
     fn delta<'py>(&self, py: Python<'py>, new: &Self) -> PyResult<Bound<'py, PyBytes>> {
         let made = self.inner.look_at_both(&new.inner, py, |old, new| {
             sharing::delta(&own_file(old, "delta")?, &own_file(new, "delta")?)
@@ -313,9 +313,10 @@ impl Filter {
         Ok(PyBytes::new(py, &made?))
     }
 
-    /// The new version of this filter, by a delta made from exactly this one; any other is refused. With ``trust``, the file
-    /// of a public key, the delta must be signed by its owner; it has the SHA-256 of the new filter, so that the signer vouches
-    /// for the result. ``list``, ``newer_than`` and ``memory`` are those of :func:`open`, ``secret`` is that of a keyed filter.
+    /// The new version of this filter, from a delta made for exactly this one; any other delta is refused. With ``trust``, the
+    /// file of a public key, the delta must be signed by its owner; it contains the SHA-256 of the new filter, so the signature
+    /// covers the result. ``list``, ``newer_than`` and ``memory`` are as in :func:`open`, ``secret`` is the secret of a keyed
+    /// filter.
     #[pyo3(signature = (delta, *, secret=None, trust=None, list=None, newer_than=None, memory=None))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn patched<'py>(
@@ -338,11 +339,10 @@ impl Filter {
         kinds::wrap(py, inner?)
     }
 
-    /// Writes its file, which appears whole or not at all, and replaces one that is there. With ``packed=True`` it is
-    /// packed, as by :meth:`to_bytes`.
+    /// Writes its file atomically, replacing an existing one. With ``packed=True`` it is packed, as by :meth:`to_bytes`.
     ///
-    /// Over the file that this filter was opened from it raises an ``OSError`` if somebody changed that since: it would undo
-    /// what they added. :func:`update` takes turns.
+    /// If someone else changed the file since this filter was opened from it, this raises an ``OSError`` rather than undo their
+    /// change. :func:`update` takes turns.
     ///
     /// A URL such as ``s3://bucket/seen.umbel`` is written through fsspec, if that is installed.
     #[pyo3(signature = (path, *, packed=false))]

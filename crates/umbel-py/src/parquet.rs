@@ -23,7 +23,7 @@ type Column = (String, Vec<Filter>, Vec<(&'static str, Vec<usize>)>);
 /// Columns, filters removed by column, their bytes that stay in the file, bytes read, bytes written.
 type Answer = (Vec<Column>, Vec<(String, usize)>, u64, u64, u64);
 
-/// Adds filters of the columns `add`, after those of `remove` were removed: those of all columns if it is none.
+/// Removes the filters of columns in `remove`, or all if it is None, and then adds filters of columns in `add`.
 #[pyfunction]
 #[pyo3(name = "_parquet")]
 pub(crate) fn parquet(
@@ -74,10 +74,10 @@ pub(crate) fn filters(
     py.detach(read).map_err(of_job)
 }
 
-/// What may hold a key: the number of each file, and its row groups.
+/// Where a key may be: the number of each file, and its row groups.
 type Found = Vec<(u32, Vec<u32>)>;
 
-/// Looks keys up in files; also what is to be told of files where some are not looked up.
+/// Looks keys up in files; also returns warnings about files in which some keys are not looked up.
 #[pyfunction]
 #[pyo3(name = "_may_hold", signature = (files, column, keys, memory=None))]
 pub(crate) fn may_hold(

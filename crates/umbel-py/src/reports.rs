@@ -150,10 +150,10 @@ pub(crate) struct Choice {
     parameters: Option<Parameters>,
 }
 
-/// The kinds of filters for a goal: those that fit, the best first, then the others, and why they do not fit. Also a word on the
-/// verdict: the kind to choose, ``"no filter"`` when one would not pay, or ``"nothing"`` when no kind fits.
+/// The kinds of filters for a goal: suitable ones, the best first, then the others with the reasons against them. Also the
+/// verdict: the kind to choose, ``"no filter"`` when a filter would not pay, or ``"nothing"`` when no kind fits.
 ///
-/// Two of `keys`, `fpp` and a size (`memory`, `ship`) suffice. `lookup` is what a lookup costs that the filter spares, in
+/// Two of `keys`, `fpp` and a size (`memory`, `ship`) suffice. `lookup` is the cost of a lookup that the filter saves, in
 /// seconds, and `absent` the share of lookups whose key is absent.
 #[pyfunction]
 #[pyo3(name = "_plan")]
@@ -227,7 +227,7 @@ pub(crate) fn compare<'py>(
     left.py().import("umbel._reports")?.getattr("Comparison")?.call1(fields)
 }
 
-/// What two filters reveal about the sets in them.
+/// Estimates from two filters about the sets in them.
 pub(crate) fn compared(left: &Inner, right: &Inner) -> Result<Found, Failure> {
     Ok(
         of_inner!(left, left => of_inner!(right, right => left.compare(right)?, _other => return Err(mixed())), left => match right {

@@ -354,7 +354,7 @@ impl Filter {
             return self.answer_stream(py, container, stream, &names, operation);
         }
         if rows.is_instance_of::<PyString>() {
-            return Err(PyTypeError::new_err("a str is no row; give tuples, or a table"));
+            return Err(PyTypeError::new_err("a str is not a row; give tuples, or a table"));
         }
         let answers = self.answer_tuples(rows, &names, false, operation)?;
         self.given(py, operation, Container::List(py), &answers, Ok(()))

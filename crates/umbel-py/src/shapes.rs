@@ -1,5 +1,5 @@
-//! Inputs of other shapes than the first: bare keys, and records with or without a header. Each is rewritten as records like
-//! those of the first, before the job.
+//! Inputs in a different shape than the first: bare keys, and records with or without a header. Each is rewritten in the
+//! first input's record format before the job.
 
 use std::slice;
 
@@ -11,7 +11,7 @@ use umbel_sets::{
     room_left,
 };
 
-/// What an input is, compared with the records of a job.
+/// The shape of an input, compared with the job's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Such records.
@@ -23,7 +23,7 @@ pub(crate) enum Shape {
     Keys,
     /// Such records, but without a header.
     Headless,
-    /// Such records under a header, which those of the first input do not have.
+    /// Such records under a header, which the first input lacks.
     Headed,
 }
 
@@ -32,7 +32,7 @@ impl Shape {
         matches!(self, Self::Keys | Self::KeysOfFile)
     }
 
-    /// What keys end with.
+    /// The end of each key.
     fn end(self) -> u8 {
         if self == Self::Keys { 0 } else { b'\n' }
     }

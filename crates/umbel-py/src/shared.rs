@@ -19,17 +19,17 @@ use crate::{columns, files, fork, kinds};
 
 /// A filter in a file that processes add to and query at the same time, see :func:`open` with ``shared=True``.
 ///
-/// Each sees at once what the others add. While a process has the file open so, it has no checksums, and is refused by all
-/// who open it in another way; the last one that closes it writes them. :meth:`close` does, the end of a ``with`` block, and
-/// the end of the object. If the last process was killed, opening the file again with ``shared=True`` and closing it does, as
-/// well as ``umbel add``.
+/// Each process immediately sees the keys that others add. While a process has the file open so, it has no checksums, and
+/// opening it in any other way fails; the last process to close it writes them. :meth:`close` closes it, and so does the end
+/// of a ``with`` block or of the object. If the last process was killed, open the file again with ``shared=True`` and close
+/// it, or run ``umbel filter add``.
 #[pyclass(frozen, weakref, name = "SharedFile", module = "umbel")]
 pub(crate) struct Shared {
     path: FilePath,
     secret: Option<Secret>,
     /// Its filter is [`Inner::Shared`].
     filter: Filter,
-    /// Which process of those that forks made has it open.
+    /// Which process has it open, by its number of forks.
     forks: AtomicUsize,
 }
 
@@ -141,7 +141,7 @@ impl Shared {
         self.filter(key.py())?.add_any(key)
     }
 
-    /// Adds many keys in their order. Returns a boolean column of what :meth:`add` returns.
+    /// Adds many keys in their order. Returns a boolean column: for each key the answer of :meth:`add`.
     fn add_new<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.filter(keys.py())?.answer(keys, Operation::Add, 1)
     }
@@ -158,8 +158,8 @@ impl Shared {
         kinds::wrap(py, Inner::Own(self.look(py, SharedFile::snapshot)?))
     }
 
-    /// Returns when what was added is on disk: not even a power failure takes it then. What a process that is killed has
-    /// added stays in any case.
+    /// Returns when all additions are on disk and would survive a power failure. Additions of a process that is killed
+    /// survive in any case.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         self.look(py, SharedFile::sync)
     }

@@ -15,7 +15,7 @@ use crate::values::FilePath;
 /// The most that a packed file or a delta may make, if its signature is unchecked: 1 GiB, as in file jobs.
 pub(crate) const MOST: u64 = 1 << 30;
 
-/// What is accepted: ``trust`` is the file of a public key, as `umbel key new --signing` writes it.
+/// The files to accept: ``trust`` is the file of a public key, as `umbel filter key new --signing` writes it.
 pub(crate) fn trusted(
     path: Option<FilePath>,
     list: Option<String>,

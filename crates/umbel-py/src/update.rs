@@ -22,12 +22,12 @@ use crate::values::{self, Content, FilePath, is_url};
 
 /// Opens the filter in a file to change it, and saves it at the end of the ``with`` block, unless an exception ends the block.
 ///
-/// Meanwhile the file is locked, as by ``umbel add``: others that change it through the command line or this function
+/// Meanwhile the file is locked, as by ``umbel filter add``: others that change it through the command line or this function
 /// wait, so nothing that they add is lost. Readers do not wait; they see the old file until the new one takes its place,
 /// which appears whole or not at all. A process that is killed leaves the file as it was, and its lock is gone.
 ///
-/// ``secret``, ``format`` and ``key_type`` are those of :func:`open`. A block inside of another for the same file would
-/// wait for ever. Packed and signed files are refused.
+/// ``secret``, ``format`` and ``key_type`` are as in :func:`open`. A nested block for the same file would wait for ever.
+/// Packed and signed files are refused.
 ///
 /// ::
 ///

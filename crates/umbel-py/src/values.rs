@@ -73,7 +73,7 @@ pub(crate) fn choice(name: &str, expected: &str, found: &str) -> PyErr {
     PyValueError::new_err(format!("{name}: expected {expected}, found {found}"))
 }
 
-/// The secret in bytes: 16 of them, or the content of a file of umbel key.
+/// The secret in bytes: 16 of them, or the content of a file of umbel filter key.
 pub(crate) fn secret(secret: Option<Content<'_>>) -> PyResult<Option<Secret>> {
     let Some(content) = &secret else { return Ok(None) };
     let secret = Secret::from_file(content.bytes());
@@ -141,7 +141,7 @@ pub(crate) fn check_unkeyed(hasher: &KeyHasher, what: &str) -> PyResult<()> {
     match hasher.scheme().key_id {
         0 => Ok(()),
         _ => Err(PyValueError::new_err(format!(
-            "{what} keyed by a secret cannot be pickled, because it is of no use without the secret; make or open it where it is \
+            "{what} keyed by a secret cannot be pickled, because it is useless without the secret; make or open it where it is \
              used, with the secret"
         ))),
     }

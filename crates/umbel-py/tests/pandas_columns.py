@@ -65,7 +65,7 @@ for series, keys in dtypes():
     # A table of the same column and another.
     table = pd.DataFrame({"key": series, "other": [7, 8, 9], "name": ["a", "b", "c"]})
     rows = umbel.Bloom(100, 1e-9)
-    # A column that Arrow does not have is in nobody's way.
+    # A column with a type that Arrow lacks does no harm.
     table["unused"] = [{1}, 2, "c"]
     new = rows.add_rows(table, ["key", "other"])
     assert new.tolist() == [key is not None for key in keys] and new.index.tolist() == INDEX and new.name is None, series

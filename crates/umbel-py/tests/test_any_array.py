@@ -1,4 +1,4 @@
-"""No panic crosses into Python, and every answer is that of the key itself, for arrays of every type, stride, offset, mask and chunking."""
+"""No panic crosses into Python, and every answer is right, for arrays of every type, stride, offset, mask and chunking."""
 
 import contextlib
 import os
@@ -54,7 +54,7 @@ def arrays(draw):
 
 
 def check(column, keys):
-    """Of `keys`, None is no key."""
+    """None in `keys` is not a key."""
     there = [key for key in keys if key is not None]
     one, many, new = (umbel.Bloom(100, 1e-9) for _ in range(3))
     for key in there:
@@ -103,7 +103,7 @@ DTYPES = st.one_of(
 
 
 def check_texts(column, keys):
-    """Text with a surrogate that stands for no byte is refused, by itself and in an array."""
+    """Text with a surrogate that does not stand for a byte is refused, by itself and in an array."""
     wrong = [key for key in keys if isinstance(key, str) and re.search("[\ud800-\udc7f\udd00-\udfff]", key)]
     if not wrong:
         check(column, keys)
@@ -126,7 +126,7 @@ def test_arrays_of_numpy(data):
         texts = [None if masked else value for value, masked in zip(np.asarray(array.data).tolist(), mask)]
     else:
         texts = array.tolist()
-    # NumPy may have cut what is no text.
+    # NumPy may have cut bytes that are not text.
     with pytest.raises(TypeError, match="view") if may_be_cut(array) else contextlib.nullcontext():
         check_texts(array, texts)
 

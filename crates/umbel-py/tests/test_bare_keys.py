@@ -125,7 +125,7 @@ def test_refusals(orders):
         "header: found 3 in a list for 2": lambda: umbel.common(o, o, records="csv", header=[True, True, False]),
         "input 2: the result has rows of all inputs, so this one needs a header": lambda: umbel.dedup(o, o, records="csv", header=[True, False]),
         "input 2, line 1: a key that is empty, or has a delimiter[^:]*$": lambda: umbel.common(["x\ty"], ["a\tb"], records=["tsv", None], key="x"),
-        "no field": lambda: umbel.common(["a b"], ["a b"], records=["fields", None], key="1"),
+        "cannot be a field": lambda: umbel.common(["a b"], ["a b"], records=["fields", None], key="1"),
         "give records, or bare keys for all": lambda: umbel.common(*[orders / "o.jsonl"] * 2, ["q"], records="jsonl", key="in.x"),
     }.items():
         with pytest.raises(ValueError, match=words):

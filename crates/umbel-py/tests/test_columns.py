@@ -320,7 +320,7 @@ def test_parts_of_a_column_take_their_share_of_the_time():
 
 
 def test_short_parts_of_long_dictionaries():
-    """Fewer rows than words: only theirs are looked up, at any place of the range."""
+    """Fewer rows than words: only the words in use are looked up, anywhere in the dictionary."""
     words = pa.array([None, *(f"word {i}" for i in range(9_999))])
     places = [0, 9_999, None, 5, 0, 9_999]
     column = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), words)

@@ -41,14 +41,14 @@ def lines(keys):
 
 
 def asked(path, probes):
-    return run("query", path, input=lines(probes)).decode().splitlines()
+    return run("filter", "query", path, input=lines(probes)).decode().splitlines()
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "bloomier"])
 def test_filters_are_the_same_on_both_sides(kind, tmp_path):
     theirs = tmp_path / "theirs.umbel"
     keys = 1000 if kind == "scalable" else COUNT
-    run("build", "-q", "--kind", kind, "--keys", keys, "--fpp", 0.01, "-o", theirs, input=lines(MEMBERS))
+    run("filter", "build", "-q", "--kind", kind, "--keys", keys, "--fpp", 0.01, "-o", theirs, input=lines(MEMBERS))
     if kind == "bloomier":
         ours = umbel.Bloomier(MEMBERS, 0.01)
     else:
@@ -77,7 +77,7 @@ def test_rows_and_lists(tmp_path):
     ]:
         theirs = tmp_path / f"{kind}.umbel"
         keys = ["--key", "user", "--key", "item"]
-        run("build", "-q", "--csv", *keys, "--kind", kind, "--keys", 100, "--fpp", 0.01, "-o", theirs, table)
+        run("filter", "build", "-q", "--csv", *keys, "--kind", kind, "--keys", 100, "--fpp", 0.01, "-o", theirs, table)
         ours.add_rows(rows)
         opened = umbel.open(theirs)
         assert opened.contains_rows(rows) == [True] * 3
@@ -87,7 +87,7 @@ def test_rows_and_lists(tmp_path):
     block.write_bytes(lines(MEMBERS[:1000]))
     allow.write_bytes(lines(MEMBERS[1000:]))
     theirs = tmp_path / "cascade.umbel"
-    run("build", "-q", "--kind", "cascade", "--fpp", 0.01, "--except", allow, "-o", theirs, block)
+    run("filter", "build", "-q", "--kind", "cascade", "--fpp", 0.01, "--except", allow, "-o", theirs, block)
     ours = umbel.Cascade(MEMBERS[:1000], MEMBERS[1000:], 0.01)
     ours.describe([("type", "text")])
     assert ours == umbel.open(theirs)
@@ -112,7 +112,7 @@ def test_what_an_interrupted_run_recorded(tmp_path):
     assert all(umbel.open(seen).contains_many(recorded))
     with pytest.raises(ValueError, match="without mmap"):
         umbel.open(seen, mmap=True)
-    run("key", "new", "--signing", "-o", tmp_path / "ours")
+    run("filter", "key", "new", "--signing", "-o", tmp_path / "ours")
     with pytest.raises(OSError, match="whose signature does not cover them"):
         umbel.open(seen, trust=tmp_path / "ours.pub")
     run("unseen", "-q", seen, input=b"")
@@ -122,10 +122,10 @@ def test_what_an_interrupted_run_recorded(tmp_path):
 def test_formats(tmp_path):
     for name in ["guava", "spark", "redisbloom", "datasketches", "parquet"]:
         theirs = tmp_path / name
-        run("build", "-q", "--format", name, "--keys", COUNT, "--fpp", 0.01, "-o", theirs, input=lines(MEMBERS))
+        run("filter", "build", "-q", "--format", name, "--keys", COUNT, "--fpp", 0.01, "-o", theirs, input=lines(MEMBERS))
         opened = umbel.open(theirs, format=name)
         passed = [key for key, found in zip(PROBES, opened.contains_many(PROBES)) if found]
-        asked = run("query", "--format", name, theirs, input=lines(PROBES)).decode().splitlines()
+        asked = run("filter", "query", "--format", name, theirs, input=lines(PROBES)).decode().splitlines()
         assert asked == passed
 
 

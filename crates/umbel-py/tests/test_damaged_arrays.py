@@ -176,7 +176,7 @@ class Again:
 def test_capsules_that_were_used_are_refused():
     array = Again(pa.array([1, 2]))
     assert umbel.Bloom(10, 1e-9).add_new(array).tolist() == [True, True]
-    # pyarrow takes the schema, too, and gives its memory back.
+    # pyarrow also takes the schema, and releases its memory.
     taken = Again(pa.array([1, 2]))
     pa.array(taken)
     for used in [array, taken]:

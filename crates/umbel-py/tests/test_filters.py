@@ -379,7 +379,7 @@ def test_threads_that_merge_crosswise_end():
 
 
 def test_single_keys_next_to_work_without_the_gil():
-    # It moves in memory as it grows: who looked at it meanwhile would miss keys, or crash.
+    # It moves in memory as it grows: a concurrent reader without a lock would miss keys, or crash.
     filter, failures = umbel.Scalable(100, 1e-6), []
 
     def columns(number):
@@ -503,7 +503,7 @@ def test_figures():
     predicted, planned, now = axes.lines
     assert [line.get_label() for line in axes.lines] == ["predicted", "planned", "now"]
     assert predicted.get_xdata()[9] == 500 and now.get_ydata()[0] == filter.receipt().fpp
-    # The rate of its own bits is near that of the formula: of 1,000 keys it deviates by 7.5 % of itself.
+    # The rate from its own bits is near the formula's: for 1,000 keys the relative standard deviation is 7.5 %.
     assert predicted.get_ydata()[9] == pytest.approx(now.get_ydata()[0], rel=0.5)
     assert len(umbel.Foreign("guava", 10).receipt().plot().axes[0].lines) == 1
 

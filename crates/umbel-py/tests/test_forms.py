@@ -1,4 +1,4 @@
-"""What the keys of a filter are is noted with the first one, and asked for in that form."""
+"""The form of a filter's keys is noted with the first key, and look-ups use that form."""
 
 import hashlib
 import os
@@ -91,10 +91,10 @@ def test_a_column_of_integers_is_asked_on_the_command_line(tmp_path: Path) -> No
     filter = Bloom(1000, 1e-6)
     filter.add_many(np.arange(1000))
     filter.save(path)
-    found = umbel("query", path, input=lines(range(1000)) + "abc\n007\n")
+    found = umbel("filter", "query", path, input=lines(range(1000)) + "abc\n007\n")
     assert found.stdout == lines(range(1000))
-    assert umbel("add", path, input="5000\n-1\n18446744073709551615\n").returncode == 0
-    refused = umbel("add", path, input="7\nabc\n")
+    assert umbel("filter", "add", path, input="5000\n-1\n18446744073709551615\n").returncode == 0
+    refused = umbel("filter", "add", path, input="7\nabc\n")
     assert refused.returncode == 2 and "line 2: is not an integer" in refused.stderr
     again = open_filter(path)
     assert 5000 in again and -1 in again and 2**64 - 1 in again and form_of(again) == "integer"
@@ -103,7 +103,7 @@ def test_a_column_of_integers_is_asked_on_the_command_line(tmp_path: Path) -> No
 def test_a_filter_of_lines_takes_integers_as_digits(tmp_path: Path) -> None:
     path = tmp_path / "ids.umbel"
     rows = "id,name\n" + "".join(f"{number},n\n" for number in range(1000))
-    assert umbel("build", "-o", path, "--keys", 2000, "--csv", "--key", "id", input=rows).returncode == 0
+    assert umbel("filter", "build", "-o", path, "--keys", 2000, "--csv", "--key", "id", input=rows).returncode == 0
     filter = open_filter(path)
     assert all(filter.contains_many(np.arange(1000))) and 7 in filter and "7" in filter
     filter.add(5000)
@@ -116,11 +116,11 @@ def test_a_mixed_filter_wants_to_know_what_lines_are(tmp_path: Path) -> None:
     filter = Bloom(100, 1e-6)
     filter.update([1, "a"])
     filter.save(path)
-    asked = umbel("query", path, input="1\na\n")
+    asked = umbel("filter", "query", path, input="1\na\n")
     assert asked.returncode == 2 and "--key-type i64 or bytes" in asked.stderr
-    # A text is no integer, whatever is asked for.
-    assert umbel("query", path, "--key-type", "i64", input="1\na\n").stdout == "1\na\n"
-    assert umbel("query", path, "--key-type", "bytes", input="1\na\n").stdout == "a\n"
+    # A text is not an integer, whatever the option.
+    assert umbel("filter", "query", path, "--key-type", "i64", input="1\na\n").stdout == "1\na\n"
+    assert umbel("filter", "query", path, "--key-type", "bytes", input="1\na\n").stdout == "a\n"
 
 
 def test_a_filter_without_a_form_promises_nothing(tmp_path: Path) -> None:
@@ -131,14 +131,14 @@ def test_a_filter_without_a_form_promises_nothing(tmp_path: Path) -> None:
         filter.add(1)
         filter.describe([])
         filter.save(path)
-        asked = umbel("query", "--verbose", "--memory", "16MiB", "--threads", 1, path, input="1\n")
+        asked = umbel("filter", "query", "--verbose", "--memory", "16MiB", "--threads", 1, path, input="1\n")
         assert "no line is missing" not in asked.stderr and "--key-type" in asked.stderr
-        assert umbel("query", path, "--memory", "16MiB", "--threads", 1, "--key-type", "i64", input="1\n").stdout == "1\n"
+        assert umbel("filter", "query", path, "--memory", "16MiB", "--threads", 1, "--key-type", "i64", input="1\n").stdout == "1\n"
 
 
 def test_built_of_integers(tmp_path: Path) -> None:
     path = tmp_path / "built.umbel"
-    assert umbel("build", "-o", path, "--key-type", "i64", input=lines(range(100))).returncode == 0
+    assert umbel("filter", "build", "-o", path, "--key-type", "i64", input=lines(range(100))).returncode == 0
     assert all(open_filter(path).contains_many(range(100)))
 
 

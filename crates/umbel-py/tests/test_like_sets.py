@@ -1,4 +1,4 @@
-"""Methods named as those of sets, against sets; copies and pickles of classes that extend a filter's, and of what is reported."""
+"""Set-like methods, checked against sets; copies and pickles of subclasses of filters, and of reports."""
 
 import copy
 import pickle

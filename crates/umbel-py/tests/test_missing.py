@@ -138,7 +138,7 @@ MASK = [False, True, False, True, False]
     ids=lambda values: values.dtype.str,
 )
 def test_masked_arrays(values):
-    """What is masked is no key, in whatever way the array lies in memory."""
+    """Masked items are not keys, whatever the array's layout in memory."""
     there = [value for value, masked in zip(values.tolist(), MASK) if not masked]
     expected = umbel.Bloom(100, 1e-9)
     expected.update(there)

@@ -75,7 +75,7 @@ def groups_by_umbel(path, column, keys):
 
 
 def check(path, columns, tmp_path, keys=("i64", "text")):
-    """Adds filters: everything reads as before, every value is found, and other systems skip what umbel says."""
+    """Adds filters: the file still reads the same, every value is found, and other systems skip the row groups that umbel does."""
     new, back = tmp_path / "new.parquet", tmp_path / "back.parquet"
     report = add_filters(path, columns, out=new, always=True)
     assert [column.name for column in report.columns] == columns
@@ -144,7 +144,7 @@ def test_encodings_of_pyarrow(tmp_path, version):
 
 
 def test_dictionaries_of_pyarrow(tmp_path):
-    # Whole, and given up when they have 2000 bytes.
+    # Complete dictionaries, and dictionaries abandoned at 2000 bytes.
     for limit in (1 << 20, 2000):
         path = tmp_path / f"{limit}.parquet"
         pq.write_table(table(), path, row_group_size=1500, dictionary_pagesize_limit=limit, data_page_size=2000)

@@ -1,4 +1,4 @@
-"""A filter loses no row: for each type, what engines find by a value before and after filters were added."""
+"""A filter loses no row: for each type, engines find the same by a value before and after filters were added."""
 
 import datetime
 import decimal

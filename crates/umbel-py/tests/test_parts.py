@@ -1,4 +1,4 @@
-"""Parts of a set: the mapping that other programs have, and what is refused."""
+"""Parts of a set: the same mapping as in other programs, and errors."""
 
 from pathlib import Path
 

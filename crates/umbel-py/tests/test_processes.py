@@ -49,7 +49,7 @@ def test_a_daemon_thread_does_not_crash_the_end(use):
 
 
 def test_a_fork_waits_for_threads_that_work_on_filters():
-    """Without that, the child would hang in a lock that nobody gives back."""
+    """Otherwise the child would hang on a lock whose holder is gone."""
     ended = python("""
         import os, threading, time, numpy as np, umbel
 
@@ -216,7 +216,7 @@ def test_iterables_run_where_they_were_made():
 
 
 class PythonFiles:
-    """The files of a folder through fsspec in Python, so that readers need the GIL on threads of their own."""
+    """The files of a folder through fsspec in Python: readers need the GIL on threads of their own."""
 
     def __new__(cls):
         from fsspec.implementations.local import LocalFileSystem
@@ -299,7 +299,7 @@ def test_threads_share_an_iterator_of_lines():
 
 
 def test_without_more_threads():
-    """Look-ups run on the threads there are; a job, which needs one, says so. A stack of 2 MiB does not fit."""
+    """Look-ups use the threads they can get; a job, which needs one more, fails with a message. A stack of 2 MiB does not fit."""
     code = """
     import resource
     import numpy as np

@@ -24,7 +24,7 @@ def test_rows_of_tables_and_tuples_are_the_same_keys():
     assert filters[0].contains_rows([("bob", "1"), ("bob", 2)]) == [True, False]
     # Swapped columns are another key.
     assert filters[0].contains_rows(TABLE, ["item", "user"]).to_pylist() == [False] * 3
-    # What the format says of the key of several fields.
+    # The key of several fields, by FORMAT.md.
     key = b"\x03\0\0\0bob\x01\0\0\0" + b"1"
     assert key in filters[0]
     one = umbel.Bloom(1000, 1e-9)
@@ -93,7 +93,7 @@ def test_columns_of_the_same_name_are_refused():
             with pytest.raises(ValueError, match="there are several columns a"):
                 use(rows, ["a"])
         assert not filter
-    # One that is not asked for is in nobody's way.
+    # A column that is not looked up does no harm.
     for rows in [frame.assign(b=["s", "t"]), table.append_column("b", pa.array(["s"])), pl.DataFrame({"b": ["s"]})]:
         filter = umbel.Bloom(100, 1e-9)
         filter.add_rows(rows, ["b"])

@@ -91,7 +91,7 @@ def test_an_index_of_a_field_has_its_values(tmp_path: Path) -> None:
 
 
 def test_lines_that_are_not_utf_8(tmp_path: Path) -> None:
-    """They are told as the lines of other jobs are, and found again by that."""
+    """They are returned as other jobs return lines, and that text finds them again."""
     path = tmp_path / "latin"
     path.write_bytes("Größe 7\nStraße 7\n".encode("latin-1"))
     (hit,) = umbel.find(path, b"Stra\xdfe")
@@ -105,7 +105,7 @@ def test_lines_that_are_not_utf_8(tmp_path: Path) -> None:
 def test_bad_calls_are_refused(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("a\n")
-    with pytest.raises(ValueError, match="exists and is no index"):
+    with pytest.raises(ValueError, match="exists and is not an index"):
         umbel.index(text, text)
     assert text.read_text() == "a\n"
     with pytest.raises(ValueError, match="update=True"):

@@ -63,15 +63,15 @@ def test_processes_that_are_killed_lose_nothing(path):
         process.communicate()
         # The last line may be cut.
         killed.append(max([int(last), *map(int, rest.splitlines()[:-1])]))
-    with pytest.raises(ValueError, match="its last user was killed before it sealed the file: .* umbel add seals it"):
+    with pytest.raises(ValueError, match="its last user was killed before it sealed the file: .* umbel filter add seals it"):
         umbel.open(path)
     with pytest.raises(ValueError, match="no checksums"):
         umbel.open(path, mmap=True)
-    for verb in (["info", path], ["query", path, os.devnull]):
+    for verb in (["filter", "info", path], ["filter", "query", path, os.devnull]):
         refused = subprocess.run([PROGRAM, *verb], capture_output=True, text=True)
-        assert refused.returncode == 2 and "umbel add seals it" in refused.stderr, refused
+        assert refused.returncode == 2 and "umbel filter add seals it" in refused.stderr, refused
     unsealed = path.read_bytes()
-    added = subprocess.run([PROGRAM, "add", path], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    added = subprocess.run([PROGRAM, "filter", "add", path], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert added.returncode == 0 and "warning: " in added.stderr and "sealed it with the bits that it has" in added.stderr
 
     def whole():
@@ -90,7 +90,7 @@ def test_processes_that_are_killed_lose_nothing(path):
 def test_others_that_change_the_file_wait(path):
     seen = umbel.open(path, shared=True)
     seen.update(["a"])
-    add = subprocess.Popen([PROGRAM, "add", path], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    add = subprocess.Popen([PROGRAM, "filter", "add", path], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     add.stdin.write(b"line\n")
     add.stdin.close()
     assert b"waiting for another run" in add.stderr.readline()
@@ -147,7 +147,7 @@ def test_threads_add(path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks there")
 def test_children_of_forks_open_it_for_themselves(path):
-    """The parent closes it first: what the children add later is in it, too."""
+    """The parent closes it first: it still has the keys that the children add later."""
     process = start(
         """
         import os, time

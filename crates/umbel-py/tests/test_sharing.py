@@ -35,9 +35,9 @@ def test_packed(kind, tmp_path):
     assert opened == plain and type(opened) is type(plain)
     # The command line packs it to the same bytes, and reads ours.
     plain.save(tmp_path / "plain")
-    run("pack", "-q", tmp_path / "plain", "-o", tmp_path / "theirs")
+    run("filter", "pack", "-q", tmp_path / "plain", "-o", tmp_path / "theirs")
     assert (tmp_path / "theirs").read_bytes() == packed
-    run("unpack", "-q", tmp_path / "ours", "-o", tmp_path / "unpacked")
+    run("filter", "unpack", "-q", tmp_path / "ours", "-o", tmp_path / "unpacked")
     assert (tmp_path / "unpacked").read_bytes() == plain.to_bytes()
     with pytest.raises(ValueError, match="cannot be mapped"):
         umbel.open(tmp_path / "ours", mmap=True)
@@ -61,7 +61,7 @@ def test_deltas(kind, tmp_path):
         filled(kind, range(5)).patched(delta)
     old.save(tmp_path / "old")
     (tmp_path / "delta").write_bytes(delta)
-    run("patch", "-q", tmp_path / "old", tmp_path / "delta", "-o", tmp_path / "new")
+    run("filter", "patch", "-q", tmp_path / "old", tmp_path / "delta", "-o", tmp_path / "new")
     assert umbel.open(tmp_path / "new") == new
 
 
@@ -82,7 +82,7 @@ def test_keyed_filters_travel():
 
 def test_signatures(tmp_path):
     for name in ["ours", "theirs"]:
-        run("key", "new", "--signing", "-o", tmp_path / name)
+        run("filter", "key", "new", "--signing", "-o", tmp_path / name)
     ours, theirs = tmp_path / "ours.pub", tmp_path / "theirs.pub"
     plain = filled("blocked")
     plain.save(tmp_path / "plain")
@@ -92,7 +92,7 @@ def test_signatures(tmp_path):
         assert umbel.open(name) == plain
         with pytest.raises(ValueError, match="not signed"):
             umbel.open(name, trust=ours)
-        run("sign", "-q", "--sign", tmp_path / "ours", name)
+        run("filter", "sign", "-q", tmp_path / "ours", name)
         content = name.read_bytes()
         assert umbel.open(name) == umbel.open(name, trust=str(ours)) == plain
         assert umbel.from_bytes(content) == umbel.from_bytes(content, trust=ours) == plain
@@ -102,7 +102,7 @@ def test_signatures(tmp_path):
         with pytest.raises(ValueError, match="cannot be mapped"):
             umbel.open(name, mmap=True)
     # A packed file around a signed filter.
-    run("pack", "-q", tmp_path / "signed-False", "-o", tmp_path / "within")
+    run("filter", "pack", "-q", tmp_path / "signed-False", "-o", tmp_path / "within")
     within = (tmp_path / "within").read_bytes()
     assert umbel.open(tmp_path / "within") == umbel.from_bytes(within) == plain
     for read in [lambda: umbel.open(tmp_path / "within", trust=ours), lambda: umbel.from_bytes(within, trust=ours)]:
@@ -115,7 +115,7 @@ def test_signatures(tmp_path):
 
     new = filled("blocked", range(2020))
     new.save(tmp_path / "new")
-    run("delta", "-q", tmp_path / "plain", tmp_path / "new", "-o", tmp_path / "delta", "--sign", tmp_path / "ours")
+    run("filter", "delta", "-q", tmp_path / "plain", tmp_path / "new", "-o", tmp_path / "delta", "--sign", tmp_path / "ours")
     delta = (tmp_path / "delta").read_bytes()
     assert plain.patched(delta) == plain.patched(delta, trust=ours) == new
     with pytest.raises(ValueError, match="is signed by"):
@@ -123,11 +123,11 @@ def test_signatures(tmp_path):
 
 
 def test_signatures_bind_a_list_and_a_number(tmp_path):
-    run("key", "new", "--signing", "-o", tmp_path / "ours")
+    run("filter", "key", "new", "--signing", "-o", tmp_path / "ours")
     plain, new = filled("blocked"), filled("blocked", range(2020))
     plain.save(tmp_path / "F", packed=True)
     (tmp_path / "D").write_bytes(plain.delta(new))
-    run("sign", "--sign", tmp_path / "ours", "--list", "block", "--serial", "7", tmp_path / "F", tmp_path / "D")
+    run("filter", "sign", tmp_path / "ours", "--list", "block", "--serial", "7", tmp_path / "F", tmp_path / "D")
     content, delta = ((tmp_path / name).read_bytes() for name in "FD")
     for read, made in [
         (lambda **how: umbel.open(tmp_path / "F", **how), plain),

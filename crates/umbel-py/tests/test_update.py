@@ -97,11 +97,11 @@ def test_the_command_line_waits_for_it_and_it_for_the_command_line(path, tmp_pat
     lines = tmp_path / "lines"
     lines.write_text("".join(f"line {number}\n" for number in range(KEYS)))
     with umbel.update(path) as seen:
-        add = subprocess.Popen([PROGRAM, "add", path, lines], stderr=subprocess.PIPE, text=True)
+        add = subprocess.Popen([PROGRAM, "filter", "add", path, lines], stderr=subprocess.PIPE, text=True)
         assert "waiting for another run that is changing it" in add.stderr.readline()
         seen.update(keys_of(0))
     processes = [start(UPDATE, path, writer) for writer in range(1, 4)]
-    processes += [subprocess.Popen([PROGRAM, "add", path, lines], stderr=subprocess.DEVNULL) for _ in range(2)]
+    processes += [subprocess.Popen([PROGRAM, "filter", "add", path, lines], stderr=subprocess.DEVNULL) for _ in range(2)]
     for process in [add, *processes]:
         process.communicate(timeout=60)
         assert process.returncode == 0
@@ -266,7 +266,7 @@ def test_save_refuses_to_undo_what_others_added(path):
 
 def test_save_notices_what_the_command_line_adds(path):
     seen = umbel.open(path)
-    subprocess.run([PROGRAM, "add", path], input=b"line\n", check=True, stderr=subprocess.DEVNULL)
+    subprocess.run([PROGRAM, "filter", "add", path], input=b"line\n", check=True, stderr=subprocess.DEVNULL)
     with pytest.raises(OSError, match=CHANGED):
         seen.save(path)
 

@@ -27,7 +27,7 @@ def session(folder, **options):
         "spark.deploy.appIdPattern": f"app-%s-%04d-{os.getpid()}",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
-        # Another scheme than file:, so that Hadoop's own renaming is tested.
+        # A scheme other than file:, to test Hadoop's own renaming.
         "spark.hadoop.fs.viewfs.mounttable.test.link./data": f"file://{folder}/mounted",
         **options,
     }
@@ -42,7 +42,7 @@ def session(folder, **options):
 
 @pytest.fixture
 def scaled(monkeypatch):
-    """A function after which plans are those of tables larger by one over a share."""
+    """A function that scales the planner's limits, as if tables were larger by one over a share."""
 
     def scale(share):
         from umbel.spark import _job, _plan

@@ -13,7 +13,7 @@ import umbel
 if "UMBEL_TEST_FULL" not in os.environ:
     pytest.skip("takes clusters of its own: cargo x test spark --full", allow_module_level=True)
 
-# What executors need beside umbel; PySpark itself comes with Spark, and only that of Spark 4.0 needs pandas, too.
+# The executors' packages besides umbel; PySpark itself comes with Spark, and only PySpark 4.0 also needs pandas.
 PACKAGES = ["numpy", "pyarrow"]
 
 

@@ -172,7 +172,7 @@ def test_files(spark, pages, scheme, request):
 def test_the_command_line_answers_alike(spark, pages, tmp_path):
     us.save(us.build(pages, "url"), f"{tmp_path}/seen.umbel")
     lines = "https://example.org/7\nhttps://example.org/none\n"
-    command = [os.environ["UMBEL"], "query", f"{tmp_path}/seen.umbel"]
+    command = [os.environ["UMBEL"], "filter", "query", f"{tmp_path}/seen.umbel"]
     told = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
     assert told.stdout == "https://example.org/7\n"
 

@@ -61,7 +61,7 @@ def test_answers_are_those_of_the_core(table, python):
         while filter.receipt().fpp < 0.4:
             filter.add_many(np.arange(first, first + step))
             first += step
-        # They are asked for keys of any type.
+        # Then they accept look-ups of any type.
         filter.describe([])
     assert all(us.Shared(filter).in_java for filter in filters)
 
@@ -104,7 +104,7 @@ def test_filters_are_those_of_the_core(spark, table, key):
 
 
 def test_rows_that_pass(spark):
-    """Of 300 rows of 10 bytes to 2 MB the 100 in the filter, in their order; or those that fit, and a row of nulls."""
+    """Of 300 rows of 10 bytes to 2 MB, the 100 in the filter, in order; or the ones that fit, and a row of nulls."""
     table = spark.range(0, 300, 1, 1).selectExpr("id", "repeat('x', int(if(id % 37 = 0, 2e6, 10 * id % 1000))) text")
     filter = umbel.Bloom(1_000, 1e-9)
     filter.update(range(0, 300, 3))
@@ -176,7 +176,7 @@ def test_filters_opened_by_java(spark, table, opened, tmp_path):
     us.save(filter, f"{tmp_path}/seen.umbel")
     filter = opened(f"{tmp_path}/seen.umbel")
     assert [filter.mightContain(text) for text in ("ä", "a", "b")] == [True, False, True]
-    # Spark's text may have any bytes; a Java string loses them, and no key is missed.
+    # Spark's text may have any bytes; a Java string loses some, yet every key is found.
     texts = spark.sql("select cast(unhex(x) as string) t from values ('ff'), ('61'), ('62') v(x)")
     assert [row[0] for row in texts.select(Column(filter.mightContain(F.col("t")._jc))).collect()] == [True, False, True]
 

@@ -1,4 +1,4 @@
-"""Filters in files of parquet-java, which it then reads: it skips exactly the row groups that umbel says."""
+"""Filters in files of parquet-java, read by parquet-java: it skips exactly the row groups that umbel skips."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ ROWS = 30_000
 
 
 class Reader:
-    """parquet-java's reader, told to skip row groups by their Bloom filters alone."""
+    """parquet-java's reader, set to skip row groups by their Bloom filters alone."""
 
     def __init__(self, jvm, path, column):
         self.jvm, self.column = jvm, column

@@ -105,7 +105,7 @@ def test_only_what_was_delivered_is_recorded(spark, tmp_path):
 
 
 def test_rows_that_differ_each_time_are_offered_once(spark, tmp_path):
-    """With a key in one pass and without one in another, a row would go out in neither."""
+    """If a row had a key in one pass and none in the other, neither pass would output it."""
     from random import SystemRandom
 
     sometimes = F.udf(lambda id: id if SystemRandom().random() < 0.5 else None, "long").asNondeterministic()
@@ -220,7 +220,7 @@ def test_a_driver_that_stops_while_the_file_is_replaced(spark, tmp_path):
     seen = f"{folder}/seen.umbel"
     us.dedup(day(spark, 0, 10), "url", seen, keys=1_000).commit(day(spark, 0, 10))
     place = _hadoop._Place(seen, spark)
-    # As it is between these two steps, with what another run began to write.
+    # The state between these two steps, with the start of another run's file.
     place.files.rename(place.path, place.beside("a" * 32))
     place._make(place.beside("b" * 32), "half a fil")
     assert not place.exists()

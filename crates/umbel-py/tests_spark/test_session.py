@@ -1,4 +1,4 @@
-"""What umbel.spark needs, and how it says so."""
+"""The requirements of umbel.spark, and its error messages."""
 
 import subprocess
 import sys

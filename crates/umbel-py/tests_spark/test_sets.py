@@ -32,8 +32,8 @@ TYPES = {
     "array<double>": [[], [0.0], [-0.0], [NAN], [None], [1.5, None], None],
     "struct<x:float,y:string>": [(0.0, None), (-0.0, None), (None, "a"), (NAN, "a"), None],
 }
-# Columns whose types differ between the tables, so that Spark casts before it compares.
-# Their values are those of the third type.
+# Columns whose types differ between the tables: Spark casts them before it compares.
+# Their values are of the third type.
 MIXED = [("int", "bigint", "int"), ("tinyint", "int", "tinyint"), ("bigint", "smallint", "smallint")]
 COLUMNS = [(kind, kind, kind) for kind in TYPES] + MIXED
 SCHEMAS = [
@@ -236,7 +236,7 @@ def written(spark):
 
 
 def test_a_join_of_pruned_tables(spark):
-    """The rows of Spark's join, and fewer bytes of shuffle, with those that the pruning writes."""
+    """The rows of Spark's join, and fewer bytes of shuffle, including the bytes that pruning writes."""
 
     def table(first, name):
         """Each of 20,000 keys twice; every ninth is null."""
@@ -270,7 +270,7 @@ LARGE = 3_000_000 if FULL else 600_000
 
 @pytest.fixture
 def large(spark, scaled):
-    """So many rows, as many of which 1 % are common, and of which 90 % are."""
+    """A table, and two others of as many rows that share 1 % and 90 % of its keys."""
     scaled(LARGE / 3_000_000)
 
     def rows(first):

@@ -61,7 +61,7 @@ def test_processes_map_the_file(spark):
 
 @pytest.mark.parametrize("way", ["shared", "each"])
 def test_a_stream_leaves_no_files(spark, tmp_path, way):
-    """A hundred small batches, with --full: one copy of the filter if it is shared; otherwise those that Java has not collected yet."""
+    """A hundred small batches, with --full: one copy of the filter if it is shared; otherwise the copies that Java has not collected yet."""
     batches = 100 if "UMBEL_TEST_FULL" in os.environ else 8
     spark.range(0, batches, 1, batches).write.parquet(f"{tmp_path}/in")
     filter, counts, found = blocked(), [], []
@@ -77,7 +77,7 @@ def test_a_stream_leaves_no_files(spark, tmp_path, way):
     def screen(batch, number):
         found.append(batch.where(us.maybe_in(batch, "id", shared)).count())
         if way == "each":
-            # Python tells Java by a thread of its own, which a busy machine keeps waiting.
+            # Python notifies Java on a thread of its own, which is slow on a busy machine.
             until = time.monotonic() + 60
             while held() > 3 and time.monotonic() < until:
                 gc.collect()
@@ -154,7 +154,7 @@ with us.Shared(filter) as shared:
 
 
 def test_cores_before_there_are_executors(spark, monkeypatch):
-    """Right after the start Spark tells a parallelism of 2, whatever it will be. A small job waits for the executors."""
+    """Right after the start Spark reports a parallelism of 2, however many executors come. A small job waits for them."""
     slots = iter([0, 400])
     monkeypatch.setattr(_filters, "_slots", lambda spark: next(slots))
     assert cores(spark.range(1)) == 400
@@ -231,7 +231,7 @@ def test_distinct_keeps_to_the_limit(spark, monkeypatch):
 
 
 def test_candidates_beyond_the_limit_are_left_to_spark(spark, monkeypatch):
-    """The second filter is broadcast, too."""
+    """The second filter is also broadcast."""
     monkeypatch.setattr(_job, "_LISTED", -1)
     monkeypatch.setattr("umbel.spark._plan.START", 0)
     table = spark.range(0, 400_000, 1, 2).select(F.sha1(F.col("id").cast("string")).alias("key"), F.lit("x" * 400).alias("wide"))

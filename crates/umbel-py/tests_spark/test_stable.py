@@ -14,8 +14,8 @@ FULL = "UMBEL_TEST_FULL" in os.environ
 # How many plans are compared.
 CASES = 500 if FULL else 160
 
-# Functions that Spark's registry says to be non-deterministic, to depend on the order of rows, or to have the time or the
-# session in them, as they are called: of a long `id`, a string `s`, a double `d` and a binary `b`.
+# Spark functions that are non-deterministic by its registry, depend on the order of rows, or contain the time or the session.
+# The calls use a long `id`, a string `s`, a double `d` and a binary `b`.
 CALLS = {
     "approx_percentile": "(id, 0.5)", "percentile_approx": "(id, 0.5)", "approx_top_k_combine": None,
     "approx_top_k_estimate": None, "aes_encrypt": "(s, '0000111122223333')", "collect_union": "(array(id))",
@@ -84,7 +84,7 @@ def calls(spark):
             yield name, f"select {name}{CALLS[name]} id from t"
 
 
-# Further ones that are no functions, or not alone.
+# More cases that are not functions, or not functions alone.
 OTHERS = {
     "limit": "select * from t limit 30",
     "offset": "select * from t limit 30 offset 5",
@@ -136,7 +136,7 @@ def other(spark, name, table):
     return DataFrame(view.option("dbtable", "sysibm.sysdummy1").load(), spark)
 
 
-# How a table goes on, so that what differs is somewhere below.
+# Plans around an unstable one: the difference is somewhere below.
 AROUND = [
     lambda df, t: df,
     lambda df, t: df.distinct(),
@@ -150,9 +150,9 @@ AROUND = [
 
 
 def test_unstable_tables_are_left_to_spark(spark, unstable):
-    """Each of Spark's functions that is not the same each time, and other reasons, in many plans and all operations.
+    """Each of Spark's functions whose results vary, and other reasons, in many plans and all operations.
 
-    No plan is computed: what umbel returns is the plan of Spark alone.
+    No plan is computed: umbel returns Spark's own plan.
     """
     assert len(unstable) > 100
     table, found = base(spark), [*unstable, *OTHERS.items()]
@@ -176,7 +176,7 @@ def test_unstable_tables_are_left_to_spark(spark, unstable):
 
 
 def test_every_call_is_known(spark, unstable):
-    """A function that Spark says to be non-deterministic, or that has the time in it, has a case."""
+    """Every function that is non-deterministic by Spark's registry, or contains the time, has a case."""
     cases = {name for name, _ in unstable} | {name for name, call in CALLS.items() if call is None}
     patterns = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     unknown = []

@@ -1,4 +1,4 @@
-//! What the commands `BF.*` and `CF.*` share: lookups, and the option `SEED`.
+//! The common parts of the commands `BF.*` and `CF.*`: lookups, and the option `SEED`.
 
 use std::ffi::CStr;
 
@@ -58,7 +58,7 @@ pub(crate) fn seed(context: &Context, options: &[Argument<'_>]) -> Result<Option
     number.map(Some).ok_or(invalid)
 }
 
-/// `EXISTS key item`; 0 if there is no filter.
+/// `EXISTS key item`; 0 if the filter does not exist.
 pub(crate) fn exists<A: Foreign, B: Foreign>(
     context: &Context,
     arguments: &[Argument<'_>],

@@ -12,7 +12,7 @@ use crate::server::Setting;
 /// The paths as they were set, and the secrets in these files. The first is the default.
 static SECRETS: RwLock<(String, Vec<Secret>)> = RwLock::new((String::new(), Vec::new()));
 
-/// `bf.secret-files`: paths, separated by commas. Each file is as `umbel key new` writes it, or has 16
+/// `bf.secret-files`: paths, separated by commas. Each file is as `umbel filter key new` writes it, or has 16
 /// bytes or 32 hexadecimal digits.
 pub(crate) static FILES: Files = Files;
 
@@ -51,7 +51,7 @@ fn read(path: &str) -> Result<Secret, String> {
 /// Reads only enough to see that it is too long. The server waits, so a file that might block is not opened.
 fn content(path: &str) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"));
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;

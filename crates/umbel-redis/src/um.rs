@@ -114,8 +114,8 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         return Err(Refusal::Arity);
     }
     let keys = keys.integer().and_then(|keys| u64::try_from(keys).ok());
-    let keys = keys.ok_or(Refusal::Words("ERR the number of keys is no whole number"))?;
-    let fpp = fpp.number().ok_or(Refusal::Words("ERR fpp is no number"))?;
+    let keys = keys.ok_or(Refusal::Words("ERR the number of keys is not a whole number"))?;
+    let fpp = fpp.number().ok_or(Refusal::Words("ERR fpp is not a number"))?;
     let (mut kind, mut span, mut scheme) = (Variant::from(Kind::Blocked), None, None);
     for option in options.chunks_exact(2) {
         let (name, value) = (option[0], option[1]);
@@ -125,7 +125,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         } else if name.is("SPAN") {
             let number = value.integer().and_then(|span| u64::try_from(span).ok());
             let number = number.filter(|span| *span > 0);
-            span = Some(number.ok_or(Refusal::Words("ERR SPAN is no number of milliseconds"))?);
+            span = Some(number.ok_or(Refusal::Words("ERR SPAN is not a number of milliseconds"))?);
         } else if name.is("SECRET") {
             scheme = Some(secret(context, value)?);
         } else {
@@ -148,7 +148,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         None => AnyFilter::with_plan(&plan, scheme).map_err(refused)?,
         Some(span) => AnyFilter::Window(Window::by_time(&plan, scheme, span).map_err(refused)?),
     };
-    // What clients send: numbers are their digits.
+    // Clients send text: numbers are their digits.
     filter.note(KeyForm::Text).map_err(refused)?;
     opened.set(Box::new(Umbel::new(Some(filter), None)));
     drop(opened);
@@ -178,7 +178,7 @@ fn secret(context: &Context, id: Argument<'_>) -> Result<Scheme, Refusal> {
     })
 }
 
-/// What a command adds or removes.
+/// The keys that a command adds or removes.
 enum Keys<'a> {
     Items(&'a [Argument<'a>]),
     Hashes(Vec<KeyHash>),
@@ -201,7 +201,7 @@ impl Keys<'_> {
     }
 }
 
-/// Hashes keys for a filter, `integers` among them as such: those that clients write in digits.
+/// Hashes keys for a filter; with `integers`, keys that are digits are hashed as integers.
 fn hashed(filter: &Filter, keys: &[Argument<'_>], integers: bool) -> Result<Vec<KeyHash>, Refusal> {
     let hasher = hasher(filter)?;
     let hash = |key: &Argument<'_>| match KeyForm::integer(key.bytes()).filter(|_| integers) {
@@ -316,7 +316,7 @@ fn addat(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 
 fn time(context: &Context, time: Argument<'_>) -> Result<u64, Refusal> {
     let time = time.integer().and_then(|time| u64::try_from(time).ok());
-    let time = time.ok_or(Refusal::Words("ERR the time is no number of milliseconds"))?;
+    let time = time.ok_or(Refusal::Words("ERR the time is not a number of milliseconds"))?;
     if !context.must_obey() && time > context.milliseconds().saturating_add(A_MINUTE) {
         return Err(Refusal::Words("ERR the time is to come: nothing after it would be forgotten"));
     }
@@ -545,7 +545,7 @@ fn merge(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     do_job(context, arguments, is_long, |context, arguments| MERGE.job(context, arguments, 0))
 }
 
-/// `UM.SHRINK key [keys]`: folds a filter that is too large, with room for so many keys or for those that it holds.
+/// `UM.SHRINK key [keys]`: folds a filter that is too large, with room for this many keys or for its present ones.
 fn shrink(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     const SHRINK: Remake = Remake {
         command: c"UM.SHRINK",
@@ -563,7 +563,7 @@ fn shrink(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let is_long = SHRINK.bytes(context, arguments)? >= LONG;
     do_job(context, arguments, is_long, |context, arguments| {
         let keys = arguments.get(2).map_or(Some(0), |keys| keys.integer()?.try_into().ok());
-        let keys = keys.ok_or(Refusal::Words("ERR the number of keys is no whole number"))?;
+        let keys = keys.ok_or(Refusal::Words("ERR the number of keys is not a whole number"))?;
         SHRINK.job(context, arguments, keys)
     })
 }
@@ -654,7 +654,7 @@ fn dump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 
 fn position(offset: Argument<'_>) -> Result<u64, Refusal> {
     let offset = offset.integer().and_then(|offset| u64::try_from(offset).ok());
-    offset.ok_or(Refusal::Words("ERR the offset is no whole number"))
+    offset.ok_or(Refusal::Words("ERR the offset is not a whole number"))
 }
 
 /// `UM.LOAD key offset data`: the next part of an umbel file; answers the offset of the one after it, 0 with the last.

@@ -1,4 +1,4 @@
-//! What two filters share: the report of `umbel overlap`.
+//! The overlap of two filters: the report of `umbel filter overlap`.
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub struct Compared {
     merged: Result<Merged, String>,
 }
 
-/// What a merged filter would be.
+/// The properties of the merged filter.
 #[derive(Clone, Copy, Debug)]
 pub struct Merged {
     bytes: u64,
@@ -119,17 +119,15 @@ impl Compared {
                 let by_chance = found.bits_by_chance.round() as u64;
                 let bits = [found.left_bits, found.right_bits, found.shared_bits, by_chance];
                 let [left, right, both, by_chance] = bits.map(Count);
-                row(
-                    "bits",
-                    format!(
-                        "{left} in A, {right} in B, {both} in both; {by_chance} expected in both by chance if no key were shared"
-                    ),
+                let bits = format!(
+                    "{left} in A, {right} in B, {both} in both; {by_chance} expected in both by chance if no key were shared"
                 );
+                row("bits", bits);
             }
         }
         row("learned", learned(receipts[0]));
         let merge = match merged {
-            Ok(it) if it.is_useless() => format!("of no use: {it}; build one filter of both lists"),
+            Ok(it) if it.is_useless() => format!("useless: {it}; build one filter of both lists"),
             Ok(it) if it.folded => format!("yes, folded to the smaller size (--fold): {it}"),
             Ok(merged) => format!("yes: {merged}"),
             Err(error) => format!("no: {error}"),
@@ -201,12 +199,12 @@ pub fn check_same_keys<H: Hashing, I: Hashing>(
     left.description().check(left.kind(), right.description())
 }
 
-/// What outsiders without the secret of a keyed filter learn if they can get keys of their own listed; and the remedy.
-pub const LINKED: &str = "whoever can have keys listed and compares versions learns their bits, and finds them in other lists under this secret: use a new secret for each version";
+/// What outsiders without the secret of a keyed filter learn if they get keys of their own listed; and the remedy.
+pub const LINKED: &str = "anyone who can get keys listed and compares versions learns their bits, and finds them in other lists under this secret: use a new secret for each version";
 
-/// What holders of both filters, or of this report, have learned.
+/// Describes what holders of both filters, or of this report, have learned.
 fn learned(receipt: Receipt<'_>) -> String {
-    let figures = "by whoever has both files: these figures";
+    let figures = "by anyone with both files: these figures";
     let guess = "whether any key they can guess is in A or B";
     match receipt {
         Receipt::Own(receipt) if receipt.scheme.algorithm == Algorithm::Sip13 => {

@@ -1,4 +1,4 @@
-//! What an index of files contains, as rows and as a document.
+//! The content of an index of files, as rows and as a document.
 
 use serde_json::{Value, json};
 use umbel_find::index::About;
@@ -20,7 +20,7 @@ fn roots(about: &About) -> Vec<String> {
     about.roots.iter().map(|root| root.display().to_string()).collect()
 }
 
-/// The document of an index called `name`, as `umbel info --json` prints it.
+/// The document of an index called `name`, as `umbel filter info --json` prints it.
 pub fn json(about: &About, name: &str) -> Value {
     json!({
         "type": "info",

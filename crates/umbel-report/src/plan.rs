@@ -1,4 +1,4 @@
-//! What `umbel plan` prints: the ranking of all kinds for a goal, as a table and as documents.
+//! The output of `umbel filter plan`: the ranking of all kinds for a goal, as a table and as documents.
 
 use umbel::{Capacity, Kind, Plan};
 use umbel_numbers::{Count, Rate, Size, in_threes};

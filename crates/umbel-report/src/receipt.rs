@@ -1,4 +1,4 @@
-//! What a filter is and how it performs: the receipts that `umbel info` prints, and their figures in words.
+//! The type and performance of a filter: the receipts that `umbel filter info` prints, and their figures in words.
 
 use serde_json::{Map, Value, json};
 use umbel::{Capacity, Estimate, Fact, Figure, KeyDescription, Part};
@@ -7,7 +7,7 @@ use umbel_numbers::{Count, Rate, Size, counted, in_threes};
 use umbel_share::Wrapping;
 use umbel_share::audit::Guessable;
 
-/// What a filter is made of.
+/// Describes the parts of a filter.
 pub fn inside(receipt: &umbel::Receipt) -> String {
     match &receipt.parts[..] {
         [] => format!("{} per key", counted(receipt.plan.probes().into(), "probe")),
@@ -19,7 +19,7 @@ pub fn inside(receipt: &umbel::Receipt) -> String {
     }
 }
 
-/// What another system's filter is made of.
+/// Describes the parts of another system's filter.
 pub fn foreign_inside(receipt: &umbel_foreign::Receipt) -> String {
     match receipt.parts.len() {
         0 => format!("{} per key", counted(receipt.probes.into(), "probe")),
@@ -269,13 +269,13 @@ fn prefixes(keys: &KeyDescription) -> Option<PrefixKeys> {
 fn prefix_row(keys: &KeyDescription, receipt: Receipt<'_>) -> Option<Row> {
     let (Some(keys), Receipt::Own(receipt)) = (prefixes(keys), receipt) else { return None };
     let of = match keys.family() {
-        Family::Ip => "ip",
-        Family::Domain => "domain",
+        Family::Ip => "networks",
+        Family::Domain => "domains",
     };
     let questions = counted(keys.max_lookups().into(), "question");
     let rate = Rate(keys.joint_fpp(receipt.fpp));
     let most = format!("up to {questions} per line, rate of a line now {rate}");
-    Some(row("prefixes", format!("for umbel query --prefixes {of}: {most}")))
+    Some(row("prefixes", format!("{of} for umbel match: {most}")))
 }
 
 /// As [`key_rows`], for programs.
@@ -307,7 +307,7 @@ pub fn warning_of(keys: Guessable) -> String {
         (_, None) => (keys.to_string(), "lists of which".to_owned()),
     };
     format!(
-        "the keys look like {what}, {how} can be looked up in it by whoever has the file; build it with --secret-file, or see umbel audit"
+        "the keys look like {what}, {how} can be looked up in it by anyone who has the file; build it with --secret-file, or see umbel filter audit"
     )
 }
 
@@ -318,7 +318,7 @@ fn row(name: impl Into<String>, words: impl Into<String>) -> Row {
     (name.into(), words.into())
 }
 
-/// Rows below each other, their words in one column.
+/// Rows below each other, with their texts in one column.
 pub fn aligned(rows: &[Row]) -> String {
     // The same width in most receipts, so they can be compared; a long name of a part does not shift all rows.
     const LEAST: usize = 10;
@@ -475,7 +475,7 @@ mod tests {
         assert_eq!(rows, [row("fields", "a, b"), row("\"made by\"", "us")]);
     }
 
-    /// What the file's author says about its keys.
+    /// The key description comes from the file's author.
     #[test]
     fn a_file_forges_no_row_and_no_sequence_for_a_terminal() {
         let mut filter = umbel::Blocked::new(100, 0.01).unwrap();

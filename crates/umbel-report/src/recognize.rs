@@ -1,4 +1,4 @@
-//! What a file of an unknown format is, by its content.
+//! Recognizes the format of a file by its content.
 
 use std::fmt::Display;
 
@@ -75,11 +75,11 @@ impl Content {
         }
     }
 
-    /// Says what was found in place of a filter, and what to do.
+    /// Describes the file found instead of a filter, and the remedy.
     fn in_place_of_a_filter(self) -> String {
         let what = match self {
             Self::Text | Self::CarriageReturns => {
-                "text; make a filter of its lines with umbel build"
+                "text; make a filter of its lines with umbel filter build"
             }
             Self::Utf16 => "text in UTF-16",
             Self::Parquet => "a Parquet file, whose filters umbel parquet reads",
@@ -106,17 +106,17 @@ impl Recognized {
     }
 }
 
-/// The message about a file that is not umbel's, as `refused` says, and has no known format.
+/// The message about a file that is not umbel's, for the reason `refused`, and has no known format.
 pub fn unknown(refused: impl Display) -> String {
     format!("{refused:#}, or give the format if another system wrote it")
 }
 
-/// The message about a file that is not umbel's, as `refused` says, and probably not a filter.
+/// The message about a file that is not umbel's, for the reason `refused`, and probably not a filter.
 pub fn other(refused: impl Display, content: Content) -> String {
     format!("{refused:#}; {}", content.in_place_of_a_filter())
 }
 
-/// The message about a file that is not umbel's, as `refused` says, and may have one of these formats.
+/// The message about a file that is not umbel's, for the reason `refused`, and may have one of these formats.
 pub fn perhaps(refused: impl Display, formats: &[Format]) -> String {
     let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
     format!("{}; the content fits {}", unknown(refused), names.join(", "))

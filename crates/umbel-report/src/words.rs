@@ -1,4 +1,4 @@
-//! A filter so small that all its bits can be seen, filled and queried step by step: what `umbel demo` prints.
+//! A filter so small that all its bits can be seen, filled and queried step by step: the output of `umbel filter demo`.
 
 use std::str::FromStr;
 
@@ -52,7 +52,7 @@ pub struct Step {
     pub bits: Vec<bool>,
 }
 
-/// What a query found.
+/// The result of a query.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The word.

@@ -1,4 +1,4 @@
-//! Reads a pipe ahead while other sources are read: into a temporary file, and from there in its turn.
+//! Reads a pipe ahead into a temporary file while other sources are read; the job then reads the file in its turn.
 //!
 //! One writer may fill several pipes in turns, as `tee` does. If they were read one after another, both sides could
 //! wait forever: the writer for room in a later pipe, the reader for more of the first.
@@ -13,8 +13,8 @@ use crate::{Error, Resources};
 /// Bytes read at a time: as many as a pipe holds.
 const PIECE: usize = 64 << 10;
 
-/// Starts reading `source` in a thread of its own; returns a reader of what has arrived, which waits for more. If no
-/// thread can be started, returns `source`. Later errors, of the file or of `source`, come when a reader reaches them.
+/// Starts reading `source` in a separate thread; returns a reader of the bytes that have arrived, which waits for more.
+/// If no thread can be started, returns `source`. Later errors, of the file or of `source`, reach the reader.
 pub(crate) fn read_ahead(
     source: Box<dyn Read + Send>,
     resources: &Resources,
@@ -108,7 +108,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::testing::{options, workplace};
+    use crate::testing::workplace;
 
     #[test]
     fn what_is_written_is_read_meanwhile_and_after() {
@@ -140,9 +140,8 @@ mod tests {
                 }
             }
         }
-        let dir = tempfile::tempdir().unwrap();
-        let mut ahead =
-            read_ahead(Box::new(Fails(b"abc")), &options(dir.path(), b'\n').resources).unwrap();
+        let (_dir, options) = workplace(b'\n');
+        let mut ahead = read_ahead(Box::new(Fails(b"abc")), &options.resources).unwrap();
         let mut some = Vec::new();
         assert_eq!(ahead.read_to_end(&mut some).unwrap_err().to_string(), "it fails");
         assert_eq!(some, b"abc");

@@ -25,7 +25,7 @@ pub fn options_of_keys(end: u8, options: &Options) -> Options {
 /// each key in JSON and in the header, if records have one.
 ///
 /// # Errors
-/// Read errors and errors of temporary files; [`Error::Key`] for a key that no such record has.
+/// Read errors and errors of temporary files; [`Error::Key`] for a key that the records cannot represent.
 pub fn records_of_keys(
     input: &Input,
     end: u8,
@@ -47,7 +47,7 @@ pub fn records_of_keys(
     rows.finish()
 }
 
-/// A key as a record of its own; an error if no such record has it.
+/// A key as a one-field record; an error if such a record cannot represent it.
 fn row_of(key: &[u8], records: &Records, field: &str) -> Result<Vec<u8>, &'static str> {
     let mut row = key.to_vec();
     let is_outside = |byte: &u8| match records {
@@ -57,7 +57,7 @@ fn row_of(key: &[u8], records: &Records, field: &str) -> Result<Vec<u8>, &'stati
     match records {
         Records::Csv { delimiter, .. } => {
             quote(&mut row, 0, *delimiter);
-            // An empty line is no record.
+            // An empty line would not be a record.
             row.extend_from_slice(if key.is_empty() { b"\"\"" } else { b"" });
             Ok(row)
         }
@@ -65,13 +65,13 @@ fn row_of(key: &[u8], records: &Records, field: &str) -> Result<Vec<u8>, &'stati
             Ok([b"{", &json_text(field.as_bytes())[..], b":", &json_text(key), b"}"].concat())
         }
         _ if key.is_empty() || key.ends_with(b"\r") || key.iter().any(is_outside) => Err(
-            "a key that is empty, or has a delimiter or a line end, is no field of such records; leave it out",
+            "a key that is empty, or has a delimiter or a line end, cannot be a field of such records; leave it out",
         ),
         _ => Ok(row),
     }
 }
 
-/// A text of JSON, which need not be UTF-8.
+/// A JSON string of any bytes, which need not be UTF-8.
 fn json_text(text: &[u8]) -> Vec<u8> {
     let mut json = vec![b'"'];
     for &byte in text {

@@ -72,10 +72,10 @@ impl Budget {
         Ok(budget)
     }
 
-    /// A budget beside `held` bytes of inputs.
+    /// A budget next to `held` bytes of inputs.
     fn beside(held: u64, cap: u64, threads: usize) -> Self {
-        // All workers together use a twenty-fifth of the cap, unless that is too little for each: what they leave, and with
-        // it what is spilled, hardly depends on their number.
+        // All workers together use a twenty-fifth of the cap, unless that is too little for each. So the memory they
+        // leave, and the amount spilled, hardly depend on their number.
         let part =
             |part: u64, [least, most]: [u64; 2]| (cap / part / threads as u64).clamp(least, most);
         let chunk = part(128, CHUNK);
@@ -101,7 +101,7 @@ impl Budget {
 
     fn least_cap_beside(held: u64, threads: usize, rest: u64) -> u64 {
         let rest_of = |mib: u64| Self::beside(held, mib << 20, threads).rest;
-        // Most of each additional byte is left over.
+        // Most of each additional byte is left for the job.
         let (mut least, mut most) = (LEAST_MEMORY >> 20, u64::MAX >> 20);
         while least < most {
             let cap = least + (most - least) / 2;
@@ -141,14 +141,14 @@ impl Budget {
         Err(self.too_small(bytes.saturating_add(bytes.div_ceil(7))))
     }
 
-    /// What is left for lines beside `bytes` bytes; the error names the lowest cap that leaves enough.
+    /// The memory left for lines next to `bytes` bytes; the error names the lowest cap that leaves enough.
     pub(crate) fn left(&self, bytes: u64) -> Result<u64, Error> {
         const LEAST_ROOM: u64 = 1 << 20;
         let room = self.rest.checked_sub(bytes).filter(|room| *room >= LEAST_ROOM);
         room.ok_or_else(|| self.too_small(bytes.saturating_add(LEAST_ROOM)))
     }
 
-    /// The error of a cap that does not leave `rest` bytes besides the workers: it names the lowest that does.
+    /// The error of a cap that does not leave `rest` bytes besides the workers: it names the lowest sufficient one.
     pub(crate) fn too_small(&self, rest: u64) -> Error {
         Error::Memory { cap: self.cap, least: Self::least_cap(self.threads, rest) }
     }
@@ -248,7 +248,7 @@ impl Budget {
 
     /// A cap that certainly fits a line of `length` bytes, if `room` bytes were too few.
     pub(crate) fn cap_for_line(&self, length: u64, room: u64) -> u64 {
-        // The buffer grows by quarters, from a chunk in which the line does not start at once. At least a sixteenth of
+        // The buffer grows by quarters, and the line may start anywhere in its first chunk. At least a sixteenth of
         // each additional byte goes to the room.
         let short = (length + length / 4 + 2 * CHUNK[1]).saturating_sub(room);
         Self::least_cap(self.threads, self.rest.max(16 * LONG_LINE) + 16 * short)
@@ -302,7 +302,7 @@ mod tests {
         // Half of 1,000 lines fit; the others go to disk with place and length.
         assert_eq!(Budget::set_aside(1000, 70, 500 * line), 500 * (70 + 12));
         assert_eq!(Budget::set_aside(1000, 70, 1000 * line), 0);
-        // A table has at most 751 million lines, and 256 GiB of them, however much memory there is.
+        // A table has at most 751 million lines and 256 GiB of them, however large the memory.
         let (most, more) = (MOST_KEYS, 2 * MOST_KEYS);
         assert_eq!(Budget::set_aside(most, 70, u64::MAX), 0);
         assert_eq!(Budget::set_aside(more, 70, u64::MAX), most * (70 + 12));

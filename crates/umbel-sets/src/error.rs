@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// The remedy for a missing field: name the one that was probably meant, if there is a similar one.
+/// The remedy for a missing field: suggests a similar name, if there is one.
 fn remedy(near: Option<&str>, otherwise: &str) -> String {
     near.map_or_else(|| otherwise.to_owned(), |near| format!("did you mean {near:?}?"))
 }
@@ -42,7 +42,7 @@ pub enum Error {
     /// The system has less memory than the cap allows: it did not provide this many bytes.
     #[error("the system cannot provide {} more memory, though the cap allows it; lower the cap", Size(*.0))]
     NoMemory(u64),
-    /// The filter may accept no more keys.
+    /// The filter cannot accept more keys.
     #[error(
         "{at}: this line would over-fill the filter, which is planned for {keys} keys; the lines before it are recorded; continue with a larger filter, or one that grows"
     )]
@@ -158,7 +158,7 @@ pub enum Error {
         /// The parser's error.
         source: serde_json::Error,
     },
-    /// A record has more or fewer fields than its file has columns, so they cannot be reordered or stand beside others.
+    /// A record has more or fewer fields than its file has columns, so it cannot be reordered or joined.
     #[error(
         "{at}: the record has {found} field{}, but its file has {columns} column{}; correct the record, or leave it out",
         if *found == 1 { "" } else { "s" },
@@ -199,7 +199,7 @@ pub enum Error {
         /// The field that was probably meant.
         near: Option<Box<str>>,
     },
-    /// No record has all fields of the key.
+    /// Every record lacks some field of the key.
     #[error(
         "{at}: no record has {} {field:?} (found {found}); {}",
         if *fields > 1 { "all fields of the key; this one lacks" } else { "a field" },
@@ -280,7 +280,7 @@ pub enum Error {
         /// The values of the key.
         key: String,
     },
-    /// A field is given by name, but there is no header.
+    /// A field is given by name, but the input has no header.
     #[error("field {0:?}: without a header, fields are named by number, from 1; give a number")]
     FieldNumber(String),
     /// Other inputs name more or fewer fields of the key.
@@ -294,7 +294,7 @@ pub enum Error {
     /// The byte cannot be a delimiter.
     #[error("the delimiter {:?} already has a meaning in CSV; choose another byte", char::from(*.0))]
     Delimiter(u8),
-    /// A line must match and must not match.
+    /// A line is on both lists: it must match and must not match.
     #[error(
         "{at}: the line \"{}\" is also among the exceptions in {other}; remove it from one of them",
         line.escape_ascii()
@@ -416,7 +416,7 @@ fn without_place(error: &serde_json::Error) -> String {
     text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
-/// How quotes violate RFC 4180.
+/// The violations of RFC 4180 in quoting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuoteFlaw {

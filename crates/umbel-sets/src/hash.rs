@@ -129,8 +129,8 @@ mod tests {
         }
     }
 
-    /// Every bit of a key changes every bit of the hash in half of the cases; consecutive keys fill slots like
-    /// random ones, whichever bits are used.
+    /// Every bit of a key changes every bit of the hash in half of the cases. Any bits of consecutive keys' hashes fill
+    /// slots like those of random keys.
     #[test]
     fn bits_are_mixed() {
         const KEYS: u64 = 4000;

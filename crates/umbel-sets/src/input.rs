@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use memchr::memchr_iter;
 use umbel::KeyHasher;
-use umbel_io::{FileAt, FileId, PageBuffer, PageWriter, State, in_order, read_ahead};
+use umbel_io::{FileAt, FileId, PageBuffer, PageWriter, State, in_order, read_ahead, read_up_to};
 
 use crate::line_counter::{LineCounter, MARK};
 use crate::temporary::TempFile;
@@ -25,7 +25,7 @@ pub struct Input {
     edges: u64,
     /// Whether it has grown.
     grown: Arc<AtomicBool>,
-    /// Where the records start that a pass reads, and the end, if these are not all: the first starts there.
+    /// Where the records to read start, and the end, if these are not all; the first one starts there.
     part: Option<[u64; 2]>,
     /// Whether its fields are named as in [`Form::others`].
     pub(crate) other: bool,
@@ -34,7 +34,7 @@ pub struct Input {
     pub(crate) delimiter: Option<u8>,
     /// The columns of its rows, if they are joined with others; for JSON lines, any number means that they are.
     pub(crate) columns: Option<usize>,
-    /// Whether its records were copied one by one: what the form says of lines is done, and these are not the file's own.
+    /// Whether it is a copy of records: the form's rules for lines are applied, and line numbers are not the file's.
     pub(crate) copied: bool,
     _held: Held,
 }
@@ -83,9 +83,9 @@ enum Handle {
     Spooled(Arc<TempFile>, u64),
 }
 
-/// What reveals that a file changed: its length and the time of its last modification. Not the time of its last status
-/// change, which renames and permissions change too; a writer that restores the times is detected by the tallies of two
-/// passes.
+/// The signs of a changed file: its length and the time of its last modification. The time of its last status change is
+/// not used, because renames and permissions change it too. If a writer restores the times, the tallies of two passes
+/// show it.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Stamp {
     id: FileId,
@@ -110,7 +110,7 @@ impl Input {
         }
     }
 
-    /// The same, as a copy of records.
+    /// The same, marked as a copy of records.
     pub(crate) fn copied(self) -> Self {
         Self { copied: true, ..self }
     }
@@ -168,7 +168,7 @@ impl Input {
         Self { part: Some(part), ..self }
     }
 
-    /// Where the records start that a pass reads.
+    /// The range in which the records to read start.
     pub(crate) fn part(&self) -> Range<u64> {
         let [start, end] = self.part.unwrap_or([0, self.length()]);
         start..end
@@ -225,7 +225,7 @@ impl Input {
         let (mut text, mut ends) = (PageBuffer::new(part as usize), [false; 2]);
         for at in [0, self.length() - part] {
             file.read_at(&mut text, at)?;
-            // What is before the first byte of the last part is not known.
+            // The byte before the last part is unknown.
             for end in memchr_iter(b'\n', &text).filter(|end| at == 0 || *end > 0) {
                 ends[usize::from(end > 0 && text[end - 1] == b'\r')] = true;
             }
@@ -241,8 +241,8 @@ impl Input {
         }
     }
 
-    /// Compares what the system reports. A file that only grew still begins with its old content: its edges show
-    /// whether that is possible, and another pass over it whether it is so.
+    /// Compares the system's metadata. A file that only grew still begins with its old content: its edges show whether
+    /// that is possible, and another pass over it whether it is true.
     fn compare(&self, file: &File) -> Result<(), Error> {
         let now = stamp(&self.name, State::of(file))?;
         if now == self.stamp {
@@ -372,20 +372,6 @@ impl Reader<'_> {
         }
         Ok(counter)
     }
-}
-
-/// Fills `bytes` as far as the source reaches.
-fn read_up_to(source: &mut dyn Read, bytes: &mut [u8]) -> io::Result<usize> {
-    let mut read = 0;
-    while read < bytes.len() {
-        match source.read(&mut bytes[read..]) {
-            Ok(0) => break,
-            Ok(more) => read += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(read)
 }
 
 /// The error of reading an input; one of our own may have passed through its reader.
@@ -548,16 +534,5 @@ mod tests {
         let estimated = estimate_lines(&inputs, &options(dir.path(), b'\n')).unwrap();
         assert!((estimated[0] as f64 / lines - 1.0).abs() < 0.2, "{estimated:?} of {lines}");
         assert_eq!(estimated[1], 2);
-    }
-
-    #[test]
-    fn rows_are_read_as_they_were_written() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut rows = SpoolWriter::new("rows", &options(dir.path(), 0)).unwrap();
-        [&b"a"[..], b"", b"bc"].into_iter().for_each(|row| rows.row(row).unwrap());
-        let input = rows.finish().unwrap();
-        let mut bytes = Vec::new();
-        input.open().unwrap().from(0).read_to_end(&mut bytes).unwrap();
-        assert_eq!((input.name(), &bytes[..]), ("rows", &b"a\0\0bc\0"[..]));
     }
 }

@@ -27,7 +27,7 @@ pub enum Source {
     Stream(Stream),
 }
 
-/// Lines to read: those of files, or of a stream by its name.
+/// Lines to read: from files, or from a stream, with its name.
 pub enum ReadFrom<'a> {
     /// All lines of files, which all threads read.
     Files(&'a [Input]),
@@ -63,7 +63,7 @@ impl Source {
     }
 }
 
-/// A pipe, a device or a compressed file. The latter is opened in its turn, because a decoder uses memory.
+/// A pipe, a device or a compressed file. A compressed file is opened in its turn, because a decoder uses memory.
 pub struct Stream {
     name: String,
     from: Origin,
@@ -77,7 +77,7 @@ pub struct Stream {
     left_out: Option<LeftOut>,
 }
 
-/// Receives the reason why an input cannot be read, or not further.
+/// Receives the reason why an input cannot be read, or not to its end.
 pub type LeftOut = fn(&anyhow::Error);
 
 enum Origin {
@@ -226,8 +226,8 @@ pub enum Rows {
     OfOne,
 }
 
-/// Puts the columns of all sources in the order of the first, or of the header `under` which they are written, where
-/// that matters. A single stream without such a header is unchanged.
+/// Puts the columns of all sources in the order of the first, or of the header `under` which they are written, if
+/// order matters. A single stream without such a header is unchanged.
 ///
 /// # Errors
 /// Errors reading the headers; columns that do not match.
@@ -239,7 +239,7 @@ pub fn align(
 ) -> Result<Vec<Source>> {
     let together = compares_headers(rows == Rows::OfAll, &options.form);
     let sources = match sources.len() {
-        // A header is compared with later files' headers.
+        // The header is compared with those of later files.
         2.. if together => vec![Source::Files(rereadable(sources, options)?)],
         _ => sources,
     };
@@ -262,11 +262,11 @@ pub fn name_others(mut inputs: Vec<Input>, form: &Form) -> Vec<Input> {
     inputs
 }
 
-/// What an input is read from.
+/// The source of an input.
 pub enum NamedInput {
     /// A file, by its path.
     Path(PathBuf),
-    /// As above; if it cannot be read to its end, that is reported, and the part before counts.
+    /// As above; if it cannot be read to its end, this is reported, and the part before counts.
     MaybePath(PathBuf, LeftOut),
     /// A file that is open, such as standard input, and its name for messages.
     Open(String, File),
@@ -290,7 +290,7 @@ impl Room {
         Self { cap, each, byte, taken: 0 }
     }
 
-    /// What is left next to this many bytes.
+    /// The memory left next to this many bytes.
     pub fn beside(self, bytes: u64) -> Self {
         Self { taken: self.taken.saturating_add(bytes), ..self }
     }
@@ -300,7 +300,7 @@ impl Room {
         Self::new(cap, [400, 4])
     }
 
-    /// Takes the memory of a file whose path has this many bytes.
+    /// Reserves the memory of a file whose path has this many bytes.
     ///
     /// # Errors
     /// [`Error::Memory`] if not enough is left.
@@ -309,7 +309,7 @@ impl Room {
         self.check()
     }
 
-    /// The longest path that there is room for.
+    /// The longest path that fits.
     pub fn longest(&self) -> u64 {
         self.cap.saturating_sub(self.taken) / self.byte
     }
@@ -319,7 +319,7 @@ impl Room {
         if taken <= cap {
             return Ok(());
         }
-        // As little as a job may need besides.
+        // A job may need at least this much besides.
         Err(Error::Memory { cap, least: (taken + (4 << 20)).next_multiple_of(1 << 20) })
     }
 }
@@ -389,8 +389,8 @@ pub fn files_of_folder(
     Ok(())
 }
 
-/// Opens inputs; none may be the file `output`, which results go to. If they have different `delimiters`, there is one
-/// for each, and the last one is for all others.
+/// Opens inputs; none may be the file `output`, which receives the results. If they have different `delimiters`, there
+/// is one for each, and the last one is for all others.
 ///
 /// # Errors
 /// System errors, prefixed with the name; a pipe named twice; more delimiters than inputs.
@@ -463,7 +463,7 @@ fn check_pipes(sources: &mut [Source]) -> Result<()> {
     Ok(())
 }
 
-/// Reads pipes after the first in threads of their own, into temporary files, for jobs that read sources one after
+/// Reads pipes after the first in separate threads, into temporary files, for jobs that read sources one after
 /// another. Otherwise `tee` would block on a later pipe, and stop filling the first.
 ///
 /// # Errors
@@ -583,7 +583,7 @@ fn open_one(
     if state.is_file && state.length > 0 {
         let (open, path) = match file {
             Ok(file) => (file, None),
-            // Opened now even if it is opened again later: an error should come before any work.
+            // Opened now even if it is opened again later, to report errors before any work.
             Err(path) => (File::open(&path).with_context(|| name.clone())?, Some(path)),
         };
         // The rest of a shared descriptor that was read from before is a stream, and so are files of sysfs, which claim a

@@ -3,7 +3,7 @@
 use crate::Records;
 use crate::records::quote;
 
-/// What stands for each input or filter that has a line.
+/// How the column names an input or filter that has a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Labels {
     /// Its number, from 1.
@@ -47,7 +47,7 @@ impl<'a> LabelColumn<'a> {
         }
     }
 
-    /// Sets `text` to the labels of those that `has` a line.
+    /// Sets `text` to the labels of the inputs or filters for which `has` is true.
     pub(crate) fn write(&self, has: impl Fn(usize) -> bool, text: &mut Vec<u8>) {
         text.clear();
         for (_, label) in self.labels.iter().enumerate().filter(|(i, _)| has(*i)) {

@@ -98,13 +98,13 @@ use budget::Budget;
 /// The options of every job.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What it has of the machine.
+    /// The machine's resources that it may use.
     pub resources: Resources,
-    /// What the rows of its inputs are.
+    /// The form of its inputs' rows.
     pub form: Form,
 }
 
-/// What a job has of the machine. There are no defaults, because each depends on the machine.
+/// The machine's resources that a job may use. There are no defaults, because they depend on the machine.
 #[derive(Clone, Debug)]
 pub struct Resources {
     /// Bytes that the whole process may use, at least [`LEAST_MEMORY`].
@@ -115,12 +115,12 @@ pub struct Resources {
     pub tmp: Arc<TempFolders>,
     /// Where to report progress.
     pub progress: Arc<Progress>,
-    /// Who is told what users should know of inputs that were read nevertheless: by any thread, maybe during the job.
+    /// Receives notices for users about inputs that were read nevertheless: from any thread, maybe during the job.
     pub notice: Notice,
 }
 
 impl Resources {
-    /// With a progress of their own.
+    /// Makes resources with a new progress.
     pub fn new(memory: u64, threads: usize, tmp: TempFolders) -> Self {
         Self { memory, threads, tmp: Arc::new(tmp), progress: Arc::default(), notice: |_| {} }
     }

@@ -1,4 +1,4 @@
-//! What the passes of a job read of its inputs, and their totals in its report.
+//! The tallies of a job's passes over its inputs, and their totals in its report.
 
 use std::ops::Range;
 
@@ -63,12 +63,12 @@ impl Report {
     }
 }
 
-/// What the passes of a job read of its inputs, and the hash by which they tallied it.
+/// The tallies of a job's passes over its inputs, and the hash used for them.
 pub(crate) type Seen = (LineHasher, Vec<Option<Tally>>);
 
 /// The passes of a job that reads its inputs more than once: all passes over an input must see the same lines.
 pub(crate) struct Passes {
-    /// What the last pass over each input read, if there was one, or earlier ones of the same job.
+    /// The tally of the last pass over each input, or of earlier passes of the same job.
     pub(crate) tallies: Vec<Option<Tally>>,
     pub(crate) report: Report,
 }

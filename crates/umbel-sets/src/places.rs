@@ -14,7 +14,7 @@ pub(crate) struct Places {
 impl Places {
     pub(crate) fn new(inputs: &[Input]) -> Self {
         let mut end = 0u64;
-        // A line without an end at the end of one input must not share its place with the next.
+        // A line without an end at the end of one input must not share its place with the next input's first line.
         let next = |input: &Input| {
             end = end.saturating_add(input.length()).saturating_add(1);
             end

@@ -19,9 +19,9 @@ pub struct ErrorBound {
 /// How many rows of two files differ, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Rows only in the old file, without those that changed.
+    /// Rows only in the old file, except changed ones.
     pub removed: u64,
-    /// Rows only in the new file, without those that changed.
+    /// Rows only in the new file, except changed ones.
     pub added: u64,
     /// Rows in the new file that are other versions of rows in the old one.
     pub changed: u64,
@@ -61,7 +61,7 @@ pub struct Progress {
     /// Keys still to see for the sample.
     unsampled: AtomicUsize,
     sample: Mutex<BTreeSet<Vec<u8>>>,
-    /// For some inputs, the place of the first record seen without its key, and the error of that.
+    /// For some inputs, the place of the first record seen without its key, and its error.
     lacking: Mutex<Vec<(Place, Error)>>,
 }
 
@@ -76,7 +76,7 @@ impl Progress {
         self.sample.lock().expect("no worker panics").iter().cloned().collect()
     }
 
-    /// Adds to the sample, if it wants more. Otherwise this costs a load per batch.
+    /// Adds to the sample while it has room. Afterwards this costs a load per batch.
     #[inline]
     pub(crate) fn see<'k>(&self, keys: impl ExactSizeIterator<Item = &'k [u8]>) {
         if self.unsampled.load(Ordering::Relaxed) > 0 {
@@ -106,7 +106,7 @@ impl Progress {
         }
     }
 
-    /// The error of a job in which no record of the inputs `among` has its key, if one that lacks it was noted.
+    /// The error of a job in which every record of the inputs `among` lacks its key, if one was noted.
     pub(crate) fn no_key(&self, among: impl Fn(&str) -> bool) -> Option<Error> {
         let mut lacking = self.lacking.lock().expect("no worker panics");
         let first = lacking.iter().position(|(at, _)| among(&at.name))?;
@@ -149,23 +149,23 @@ impl Progress {
         self.bad.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Adds bytes of input to those that are planned.
+    /// Adds bytes of input to the planned ones.
     pub fn expect(&self, bytes: u64) {
         self.total.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Takes back bytes that were planned and will not be read.
+    /// Subtracts planned bytes that will not be read.
     pub(crate) fn give_up(&self, bytes: u64) {
         self.total.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Adds bytes of input to those that are processed.
+    /// Adds bytes of input to the processed ones.
     pub fn advance(&self, bytes: u64) {
         self.done.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
-/// What a job did.
+/// The results of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
@@ -175,7 +175,7 @@ pub struct Report {
     pub missing: u64,
     /// Records left out because they cannot be read.
     pub bad: u64,
-    /// Records with an empty value in their key, where that is not a value like any other.
+    /// Records with an empty value in their key, unless empty is a value like any other.
     pub empty: u64,
     /// Different lines among those kept for comparison by their bytes.
     pub distinct: u64,
@@ -191,7 +191,7 @@ pub struct Report {
     pub passes: u32,
     /// Names of inputs that grew meanwhile: the answer is for their initial content.
     pub grown: Vec<String>,
-    /// Names of inputs in which no record has its key, if other inputs have some.
+    /// Names of inputs in which every record lacks its key, if other inputs have some with keys.
     pub keyless: Vec<String>,
     /// For a comparison of two files, the differences.
     pub changes: Option<Changes>,
@@ -199,19 +199,19 @@ pub struct Report {
     pub joined: Option<Joined>,
     /// Lines to remove from a filter that were certainly not in it.
     pub absent: Option<u64>,
-    /// The assumed type of the keys of a filter that does not record it, if none was given. If they have another type, the
-    /// answer says nothing about them.
+    /// The assumed type of the keys of a filter that does not record it, if none was given. If the keys have another
+    /// type, the answer is meaningless.
     pub assumed_type: Option<umbel_foreign::KeyType>,
     /// The error that the answer may have; `None` if it is exact.
     pub error: Option<crate::ErrorBound>,
 }
 
 impl Report {
-    /// Adds the report of one part of a job: its other inputs, or another of its passes over the same ones.
+    /// Adds the report of one part of a job: its other inputs, or another pass over the same ones.
     pub fn add(&mut self, part: Self) {
         self.grew(part.grown);
         self.keyless.extend(part.keyless);
-        // With every field, so that none is forgotten.
+        // Names every field, to make the compiler catch a forgotten one.
         *self = Self {
             lines: self.lines + part.lines,
             missing: self.missing + part.missing,

@@ -10,7 +10,7 @@ pub struct Rows {
     format: Format,
 }
 
-/// What an input starts with.
+/// The start of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Where the first record starts, after any header.
@@ -28,7 +28,7 @@ impl Rows {
         Ok(Self { format: Format::new(form)? })
     }
 
-    /// Reads the start of an input, `bytes`, which are `all` of it or may continue; `None` if that is too little.
+    /// Reads the start of an input, `bytes`, which are `all` of it or may continue; `None` if more bytes are needed.
     ///
     /// # Errors
     /// Errors for a header without the fields of the key.
@@ -45,7 +45,7 @@ impl Rows {
         self.format.kind.find_last(bytes, &mut false).map(|at| at + 1)
     }
 
-    /// Returns a value of the field as keys have it: without the differences that the form ignores.
+    /// Returns a value of the field as in keys: without the differences that the form ignores.
     pub fn normalized(&self, value: &[u8]) -> Vec<u8> {
         let mut value = value.to_vec();
         self.format.normalization.apply(&mut value, 0);
@@ -87,27 +87,6 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Records;
-
-    #[test]
-    fn records_are_cut_where_they_end_and_have_their_keys() {
-        let key = vec!["b".to_owned()];
-        let records = Records::Csv { delimiter: b',', header: true, key, raw: false };
-        let rows = Rows::new(&records.into()).unwrap();
-        let bytes = b"a,b\n1,\"x\ny\"\n\n2,z\n3,\"open\n";
-        assert_eq!(rows.start("f", b"a,", false).unwrap(), None);
-        let start = rows.start("f", bytes, true).unwrap().unwrap();
-        assert_eq!((start.first, start.header.as_deref()), (4, Some(&b"a,b"[..])));
-        let end = rows.last_end(&bytes[4..]).unwrap();
-        assert_eq!(&bytes[4..4 + end], b"1,\"x\ny\"\n\n2,z\n");
-        let mut seen = Vec::new();
-        rows.each("f", start.header.as_deref(), &bytes[4..4 + end], 4, |row, key| {
-            seen.push((row, key.to_vec()));
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(seen, [(0..7, b"x\ny".to_vec()), (9..12, b"z".to_vec())]);
-    }
 
     #[test]
     fn no_line_follows_the_last_line_end() {

@@ -57,7 +57,7 @@ impl Sample {
         let (piece, most) = (PIECE.min(memory / PIECES), memory / ENTRY);
         let whole = length <= PIECES * piece && lines <= most;
         let (count, size, most) = match whole {
-            // One more than there is room for shows that there are more lines than expected.
+            // One more than fits shows that there are more lines than expected.
             true => (1, length, most + 1),
             false => (PIECES, piece.min(length / PIECES / PART), most / PIECES),
         };
@@ -149,7 +149,7 @@ impl Sample {
     }
 }
 
-/// What the pieces of a sample are read from.
+/// The source of a sample's pieces.
 struct Pieces<'a> {
     scanner: &'a Scanner<'a>,
     inputs: &'a [Input],
@@ -180,7 +180,7 @@ impl Pieces<'_> {
         Ok(keys)
     }
 
-    /// Adds the keys in a range of bytes of an input, which it reads into `bytes`, by a hash, to at most as many as of a piece.
+    /// Adds the keys in a range of an input, by a hash, up to the maximum of a piece; reads the range into `bytes`.
     fn read(
         &self,
         reader: &Reader<'_>,

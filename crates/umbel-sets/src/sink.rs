@@ -15,18 +15,18 @@ pub(crate) struct Sink<'a> {
     out: PageWriter<&'a mut (dyn Write + Send)>,
     style: RowStyle<'a>,
     separator: u8,
-    /// Whether a header was written, or none is to be.
+    /// Whether a header was written, or none will be.
     pub(crate) headed: bool,
     pub(crate) lines: u64,
     pub(crate) bytes: u64,
 }
 
-/// How a result is written.
+/// The style of results.
 pub(crate) enum RowStyle<'a> {
     /// The row alone.
     Rows,
-    /// Behind a value with a name, its count unless another is given: as a column that ends with this byte, or without one
-    /// with the value and the row as members of a JSON object.
+    /// With a named value in front, the count by default: as a column that ends with this byte; or without one, the
+    /// value and the row as members of a JSON object.
     Behind(&'a str, Option<u8>),
     /// Passed to a function.
     Handed(&'a mut Hand<'a>),

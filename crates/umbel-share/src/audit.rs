@@ -1,4 +1,4 @@
-//! What the holder of a filter learns about its keys.
+//! Audits a filter: how much its holder learns about the keys.
 //!
 //! A filter does not store keys, but it answers for any key: a *dictionary attack* looks up every key that someone can
 //! think of. False positives hide the members among them, but not all members: a holder sees bits, and [`Cover`] finds
@@ -99,7 +99,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// For a filter of so many `keys`, with the rate `fpp`, and a universe of `universe` possible keys.
+    /// For a filter of this many `keys`, with the rate `fpp`, and a universe of `universe` possible keys.
     pub fn of(universe: u64, keys: f64, fpp: f64) -> Self {
         let universe = universe as f64;
         let members = keys.min(universe);

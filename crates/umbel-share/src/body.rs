@@ -1,4 +1,4 @@
-//! What packed files and deltas share: an envelope around a filter's file, whose payload is in frames.
+//! The common part of packed files and deltas: an envelope around a filter's file, whose payload is in frames.
 //!
 //! ```text
 //!  0  magic, 8 bytes                            header_length  the header of the filter's file
@@ -8,7 +8,7 @@
 //! 16  tail_length    u64                        8 or 32        sum of the filter's file
 //! 24  more fields of a delta                    8              XXH3-64 of the tail and that, seeded with the frames
 //! ```
-//! The header of the filter's file says how long its payload is. The sum is XXH3-64 in a packed file, which always
+//! The header of the filter's file gives the length of its payload. The sum is XXH3-64 in a packed file, which always
 //! makes the same filter, and SHA-256 in a delta, whose result depends on a base that may be unsigned.
 
 use std::hash::Hasher;
@@ -101,10 +101,7 @@ impl<R: Read> Source<R> {
         if self.length - declared != block.len() as u64 {
             return Err(ShareError::Appended { what: "filter" });
         }
-        match is_signature(&block, self.length)? {
-            true => Ok(block),
-            false => Err(self.appended(declared)),
-        }
+        if is_signature(&block, self.length)? { Ok(block) } else { Err(self.appended(declared)) }
     }
 
     /// The file has another length than its header declares.
@@ -256,7 +253,7 @@ pub(crate) struct Body<R> {
     stage: Stage,
 }
 
-/// What comes next.
+/// The part to read next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Header,
@@ -284,7 +281,7 @@ impl<R: Read> Body<R> {
         }
         let length = u32::from_le_bytes(start[12..16].try_into().expect("four bytes")) as usize;
         let tail_length = u64::from_le_bytes(start[16..24].try_into().expect("eight bytes"));
-        // No filter has a longer header.
+        // Filter headers are never longer.
         if length > 1 << 17 {
             return Err(damaged());
         }

@@ -12,7 +12,7 @@ pub enum ShareError {
     /// The first bytes do not match the file expected.
     #[error("not a {expected} of umbel: it begins with \"{}\"", found.escape_ascii())]
     Other {
-        /// What it should be.
+        /// The expected type of file.
         expected: &'static str,
         /// The bytes found, at most 8.
         found: Vec<u8>,
@@ -20,7 +20,7 @@ pub enum ShareError {
     /// The file has a version that this release does not read.
     #[error("version {found} of a {what}; this release reads version 1; {}", remedy(*found))]
     Version {
-        /// What it is.
+        /// The type of file.
         what: &'static str,
         /// Version in the file.
         found: u16,
@@ -28,13 +28,13 @@ pub enum ShareError {
     /// The checksum of the header does not match, or a field is impossible.
     #[error("the header of the {what} is damaged; copy the file again")]
     HeaderDamaged {
-        /// What it is.
+        /// The type of file.
         what: &'static str,
     },
     /// A frame does not match its checksum, or cannot be decoded.
     #[error("frame {number} of the {what} is damaged; copy the file again")]
     FrameDamaged {
-        /// What it is.
+        /// The type of file.
         what: &'static str,
         /// Number of the frame, from 0.
         number: u64,
@@ -42,19 +42,19 @@ pub enum ShareError {
     /// The end does not match its checksum, or the result does not.
     #[error("the end of the {what} is damaged: a checksum does not match; copy the file again")]
     EndDamaged {
-        /// What it is.
+        /// The type of file.
         what: &'static str,
     },
     /// The file ends early.
     #[error("the {what} ends early; truncated? copy it again")]
     Truncated {
-        /// What it is.
+        /// The type of file.
         what: &'static str,
     },
     /// Bytes follow that do not belong to the file.
     #[error("something was appended to the {what}; copy it again")]
     Appended {
-        /// What it is.
+        /// The type of file.
         what: &'static str,
     },
     /// The bytes in place of the inner filter's signature are not a signature.
@@ -62,7 +62,7 @@ pub enum ShareError {
         "the filter in the {what} is followed by bytes that are no signature; make the {what} again from a whole filter"
     )]
     NoSignature {
-        /// What it is.
+        /// The type of file.
         what: &'static str,
     },
     /// Two filters that a delta cannot connect.
@@ -70,7 +70,7 @@ pub enum ShareError {
         "the filters have a different {field}, so the delta would be as large as the new one; send the new one, packed"
     )]
     Unlike {
-        /// What differs.
+        /// The property that differs.
         field: &'static str,
     },
     /// A delta is applied to a filter that it was not made from.
@@ -141,7 +141,7 @@ pub enum ShareError {
         Size(*most)
     )]
     Unfolds {
-        /// What it is.
+        /// The type of file.
         what: &'static str,
         /// Bytes of the filter's file.
         bytes: u64,

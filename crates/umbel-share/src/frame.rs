@@ -87,7 +87,7 @@ fn encode(bytes: &[u8], out: &mut Vec<u8>) -> u8 {
     let ones: u64 = (0..256).map(|byte| set(byte) * histogram[byte]).sum();
     let by_byte = by_byte(&histogram);
     let by_set_bits = by_set_bits(&histogram);
-    // No code is enough below its bound to be worth a second try.
+    // A second try would not pay: all codes are close to their bounds.
     let costs = [
         (STORED, bytes.len() as f64),
         (GAPS, gaps::cost(8 * bytes.len() as u64, ones)),
@@ -200,7 +200,7 @@ fn by_set_bits(histogram: &[u64; 256]) -> Option<Frequencies> {
     possible.then(|| spread(&classes))
 }
 
-/// What the classes from 1 on leave for byte 0.
+/// The frequency of byte 0: the rest after the classes from 1 on.
 fn rest_of(classes: &[u32; 9]) -> Option<u32> {
     let others = classes.iter().zip(BYTES_WITH).skip(1);
     let sum: u64 = others.map(|(&frequency, bytes)| u64::from(frequency) * bytes).sum();

@@ -15,7 +15,7 @@ use crate::error::Corrupt;
 
 /// Frequencies sum to 2^SCALE_BITS (part of the format).
 pub(crate) const SCALE_BITS: u32 = 16;
-/// What frequencies sum to.
+/// The sum of all frequencies.
 pub(crate) const SCALE: u32 = 1 << SCALE_BITS;
 /// The least state (part of the format).
 const LEAST: u64 = 1 << 31;

@@ -143,7 +143,7 @@ impl FromStr for PublicKey {
     }
 }
 
-/// What a file is: which list, and which version of it. A signature covers it.
+/// The identity of a file: which list, and which version of it. A signature covers it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     list: String,

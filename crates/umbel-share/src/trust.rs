@@ -79,7 +79,7 @@ fn unsigned(mut file: impl Read + Seek) -> Result<ShareError, ShareError> {
     Ok(if within { ShareError::SignedWithin } else { ShareError::NotSigned })
 }
 
-/// What a file is; it is left at its start.
+/// The type of a file; it is left at its start.
 fn kind(mut file: impl Read + Seek) -> io::Result<Option<FileKind>> {
     let mut start = Vec::new();
     file.by_ref().take(FileKind::BYTES as u64).read_to_end(&mut start)?;
@@ -89,7 +89,7 @@ fn kind(mut file: impl Read + Seek) -> io::Result<Option<FileKind>> {
 
 /// A file that is accepted, without its own signature.
 pub struct Received<R> {
-    /// What it is.
+    /// The content, by its type.
     pub content: Content<R>,
     /// Bytes of `content` as they arrived.
     pub length: u64,
@@ -97,7 +97,7 @@ pub struct Received<R> {
     pub wrapping: Wrapping,
 }
 
-/// What is accepted.
+/// Content that is accepted.
 pub enum Content<R> {
     /// The file of a filter, of umbel or another system.
     Filter(Take<R>),

@@ -1,4 +1,4 @@
-//! What a file is, and whether it is whole.
+//! The type of a file, and whether it is whole.
 
 use std::io::{Read, Seek};
 

@@ -33,7 +33,7 @@ struct Counts {
     in_vain: u64,
 }
 
-/// Serves the requests from a cache that evicts the least recently used object, and stores those that `admits` lets in.
+/// Serves the requests from a cache that evicts the least recently used object, and stores what `admits` accepts.
 fn serve(requests: &HashMap<u64, u64>, mut admits: impl FnMut(u64) -> bool) -> Counts {
     let (mut last_use, mut by_use) = (HashMap::new(), BTreeMap::new());
     let mut counts = Counts::default();

@@ -1,5 +1,5 @@
-//! The false positive rate of a classic filter of m bits with n keys and k probes, as texts on Bloom filters print it: by
-//! m/n and k, as curves, and counted in real filters.
+//! The false positive rate of a classic filter of m bits with n keys and k probes, as papers on Bloom filters print it:
+//! by m/n and k, as curves, and measured in real filters.
 
 use umbel::formulas::classic;
 use umbel::internals::math::binomial_bounds;

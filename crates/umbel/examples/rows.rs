@@ -11,7 +11,7 @@ const ROWS: u64 = 1_000_000;
 const BITS: u64 = 10_000_000;
 const PROBES: u32 = 3;
 
-/// Row `number`, of values that no other row has.
+/// Row `number`, whose values no other row has.
 fn row(number: u64) -> [[u8; 8]; 3] {
     [0, 1, 2].map(|attribute| (3 * number + attribute).to_le_bytes())
 }
@@ -40,7 +40,7 @@ fn filled(tags: Tags) -> (Attributes, u64) {
     (filter, passed)
 }
 
-/// How many of 100,000 rows pass whose values each come from another row.
+/// How many of 100,000 rows pass if each of their values comes from another row.
 fn recombined(filter: &Attributes) -> u64 {
     let value = |number: u64, attribute: usize| {
         row((number + attribute as u64 * (ROWS / 3)) % ROWS)[attribute]

@@ -16,7 +16,7 @@ pub struct FieldError {
     /// The value found; for a rate, the bits of the number.
     #[doc(hidden)]
     pub found: u64,
-    /// What would be valid.
+    /// The valid values.
     #[doc(hidden)]
     pub expected: &'static str,
 }

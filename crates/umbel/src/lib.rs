@@ -24,7 +24,7 @@
 //! | [`Scalable`] | an unknown number of keys |
 //! | [`Window`], [`Stable`] | endless streams: recent keys are found, old ones are forgotten |
 //! | [`Bloomier`] | a fixed set in the fewest bits; also maps from keys to values |
-//! | [`Coded`] | rates below 1e-4 |
+//! | [`Coded`] | rates below 1e-6 |
 //! | [`Cascade`] | two known lists that must never be confused |
 //! | [`Attributes`] | rows of several attributes, looked up by any of them |
 //!

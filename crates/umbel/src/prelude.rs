@@ -1,4 +1,4 @@
-//! Items of the standard library's prelude that `core`'s lacks: those of `alloc` and, without the standard library,
+//! Items of the standard library's prelude that `core`'s lacks: from `alloc` and, without the standard library,
 //! floating-point functions.
 
 pub(crate) use alloc::borrow::ToOwned;

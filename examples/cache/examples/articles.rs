@@ -1,4 +1,4 @@
-//! Reads and writes articles, as docs/cache.md shows. Needs a keeper: `umbel-cache keep`.
+//! Reads and writes articles, as README.md shows. Needs a keeper: `umbel-cache keep`.
 
 use umbel_cache::{Error, Guard, Settings};
 

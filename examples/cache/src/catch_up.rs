@@ -1,4 +1,4 @@
-//! What keeper and rebuild share: the lock that only one of each holds, and bringing a filter up to what the journal has.
+//! Shared by keeper and rebuild: the lock that only one of each holds, and applying missing journal entries to a filter.
 
 use postgres::Client;
 use redis::{FromRedisValue, Pipeline, RedisResult, Value};
@@ -17,7 +17,7 @@ pub(crate) fn lock(
     Ok(database.query_one("SELECT pg_try_advisory_lock(hashtextextended($1, 0))", &[&name])?.get(0))
 }
 
-/// A filter that has all that was committed.
+/// A filter that has everything that was committed.
 pub(crate) struct CaughtUp {
     pub(crate) build: String,
     pub(crate) history: History,
@@ -25,9 +25,9 @@ pub(crate) struct CaughtUp {
     pub(crate) position: i64,
 }
 
-/// Adds to a filter what the journal has and it lacks. Nothing if there is no such filter, or the journal does not reach back to it.
+/// Adds missing journal entries to a filter. `None` if the filter does not exist, or the journal does not reach back to it.
 ///
-/// Entries that were applied before are skipped by the script, so that a counting filter counts each once.
+/// The script skips entries that were applied before: a counting filter counts each once.
 pub(crate) fn catch_up(
     server: &mut Server,
     database: &mut Client,
@@ -36,7 +36,7 @@ pub(crate) fn catch_up(
 ) -> Result<Option<CaughtUp>, Error> {
     let mut read = Pipeline::new();
     read.cmd("HMGET").arg(&copy.state).arg("build").arg("position");
-    // Its answer tells nothing; only whether there is one. A filter that lost writes answers as one that is not there.
+    // Only whether it fails matters. A filter that lost writes gives the same error as a missing one.
     read.cmd("UM.EXISTS").arg(&copy.filter).arg("");
     let (mut answers, history) = server.ask(&read)?;
     match answers.pop() {
@@ -55,7 +55,7 @@ pub(crate) fn catch_up(
     apply.arg(&copy.state).arg(&copy.done).arg(&build).arg(since.position);
     let (answers, after) = server.ask(&apply)?;
     let answers = answers.into_iter().collect::<RedisResult<Vec<_>>>()?;
-    // If another filter or another server took its place meanwhile, all is read again in the next round.
+    // If another filter or server took its place in the meantime, the next round reads everything again.
     let is_same = answers.last().is_some_and(|answer| *answer == Value::Int(1));
     if !is_same || after != history {
         return Err(Error::Superseded);

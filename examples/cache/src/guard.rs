@@ -11,7 +11,7 @@ use crate::key::Keys;
 use crate::server::{History, Server, read};
 use crate::{Error, Settings};
 
-/// Answers requests for rows, and writes them. One for each thread.
+/// Answers requests for rows, and writes them. Use one per thread.
 pub struct Guard {
     settings: Settings,
     server: Server,
@@ -20,27 +20,27 @@ pub struct Guard {
     read: Statement,
 }
 
-/// The row of a key, if there is one, and where that is known from.
+/// The row of a key, if it exists, and the source of this answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The row, as text.
     pub row: Option<String>,
-    /// Where it comes from.
+    /// The source.
     pub source: Source,
 }
 
-/// Where an answer comes from.
+/// The source of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The key itself: it is no integer or no UUID, as the table's keys are.
+    /// The key itself: it is not an integer or a UUID, as the table's keys are.
     Key,
-    /// The filter: there is no such row.
+    /// The filter: the row does not exist.
     Filter,
     /// The cache.
     Cache,
     /// The table; the filter does not rule the key out.
     Table,
-    /// The table, because the filter could not be believed.
+    /// The table, because the filter could not be trusted.
     Open(Why),
 }
 
@@ -55,21 +55,21 @@ impl Why {
     }
 }
 
-/// Why a filter could not be believed.
+/// Why a filter could not be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Why {
-    /// No server could be connected to that is a primary.
+    /// No connection to a primary.
     Unreachable,
     /// The answer did not come in time: within [`Settings::patience`].
     Late,
-    /// One did not answer a moment ago, and nothing has been sent since.
+    /// A server did not answer a moment ago, and nothing has been sent since.
     Resting,
     /// The server answered with an error: it lacks the secret, or a permission.
     Refused,
     /// The server has no such filter.
     NoFilter,
-    /// Nobody vouches for it: it may lag.
+    /// No keeper vouches for it: it may lag.
     NotVouched,
 }
 
@@ -77,8 +77,8 @@ impl Guard {
     /// Connects to the database. The server of the filter may be down.
     ///
     /// # Errors
-    /// When the database cannot be reached, or has no such table; [`Error::Key`] or [`Error::NoKey`] if the column cannot be guarded;
-    /// when an address is none.
+    /// If the database cannot be reached, or has no such table; [`Error::Key`] or [`Error::NoKey`] if the column cannot be guarded;
+    /// if an address is invalid.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let mut database = Client::connect(&settings.postgres, NoTls)?;
         let Settings { table, key, row, .. } = &settings;
@@ -90,7 +90,7 @@ impl Guard {
         Ok(Self { settings, server, database, keys, read })
     }
 
-    /// The row of a key: one round trip to the filter and the cache, and one to the table if they do not settle it.
+    /// The row of a key: one round trip to the filter and the cache, and one to the table if they do not decide.
     ///
     /// # Errors
     /// When the table is needed and the database fails.
@@ -115,7 +115,7 @@ impl Guard {
             let milliseconds = self.settings.cached.as_millis() as u64;
             store.cmd("SET").arg(self.settings.cached_row(key)).arg(row);
             store.arg("PX").arg(milliseconds);
-            // Without it the next request asks the table again.
+            // Without it the next request reads the table again.
             let _ = self.server.ask(&store);
         }
         Ok(Answer { row, source })
@@ -146,9 +146,9 @@ impl Guard {
 
     /// Runs a transaction and commits it, then adds its new keys to the filter.
     ///
-    /// From when this returns, every guard finds the rows. Usually that is after one round trip. If the filter cannot be
-    /// reached, or nobody vouches for it, this waits for as long as somebody could still vouch for a filter without the keys
-    /// somewhere: a little longer than the lease.
+    /// Once this returns, every guard finds the rows. Usually that takes one round trip. If the filter cannot be reached, or no
+    /// keeper vouches for it, this waits until vouchers for any filter without the keys must have expired: a little longer than the
+    /// lease.
     ///
     /// # Errors
     /// When the database refuses. If the commit itself failed, it may have happened; then the keeper adds the keys.
@@ -168,10 +168,10 @@ impl Guard {
         Ok(done)
     }
 
-    /// Adds keys to the filter, and drops what is cached of all. Returns whether every guard finds the added ones from now on.
+    /// Adds keys to the filter, and drops the cached rows of all. Returns whether every guard finds the added ones from now on.
     ///
-    /// Deletions are left to the keeper: it knows that the key was added before. Deleting a key that was not would take
-    /// bits of others.
+    /// Deletions are left to the keeper: it knows that the key was added before. Deleting a key that was not added would remove
+    /// bits of other keys.
     fn announce(&mut self, entries: &[Entry]) -> bool {
         if entries.is_empty() {
             return true;
@@ -185,7 +185,7 @@ impl Guard {
     }
 }
 
-/// What filter and cache say.
+/// The reply of filter and cache.
 enum Reply {
     Cached(String),
     Absent,

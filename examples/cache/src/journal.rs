@@ -1,4 +1,4 @@
-//! The journal of a table: which keys came and went, in the transactions that made it so.
+//! The journal of a table: the keys added and deleted, each entered in the same transaction.
 
 use postgres::{Client, GenericClient, IsolationLevel, Row, Transaction};
 use redis::Pipeline;
@@ -7,12 +7,12 @@ use crate::key::Keys;
 use crate::settings::Copy;
 use crate::{Error, Settings};
 
-/// The transaction of the snapshot that is read: everything before it is over.
+/// The oldest transaction still running in this snapshot: all earlier ones are over.
 const XMIN: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
 /// Entries that one command applies; some 3 ms of the server's time.
 const CHUNK: usize = 1000;
 
-/// Makes the journal of the table, and the triggers that write it. What is there stays; triggers of an earlier version are replaced.
+/// Makes the journal of the table, and its triggers. An existing journal stays; triggers of an earlier version are replaced.
 ///
 /// # Errors
 /// [`Error::Key`] or [`Error::NoKey`] if the column cannot be guarded; when the database refuses.
@@ -28,7 +28,7 @@ pub fn install(settings: &Settings) -> Result<(), Error> {
     Ok(transaction.commit()?)
 }
 
-/// A key that came or went.
+/// A key that was added or deleted.
 pub(crate) struct Entry {
     seq: i64,
     xid: i64,
@@ -54,16 +54,16 @@ pub(crate) fn of_transaction(
     Ok(transaction.query(&own, &[])?.iter().map(Entry::of).collect())
 }
 
-/// What was committed from a position on.
+/// Entries committed from a position on.
 pub(crate) struct Since {
     pub(crate) entries: Vec<Entry>,
     /// The next position: all entries of earlier transactions are among these, or came before.
     pub(crate) position: i64,
-    /// Whether the journal reaches back to the position asked for.
+    /// Whether the journal reaches back to the requested position.
     pub(crate) is_complete: bool,
 }
 
-/// Reads what was committed from a position on.
+/// Reads the entries committed from a position on.
 pub(crate) fn since(
     database: &mut Client,
     settings: &Settings,
@@ -110,8 +110,8 @@ pub(crate) fn trim(
     Ok(row.get::<_, i64>(0).cast_unsigned())
 }
 
-/// Commands that apply entries to the filter and its successor: first what was added, so that a key that was deleted and added again
-/// is never missing in between. Each answers the voucher.
+/// Commands that apply entries to the filter and its successor: additions first, so a key that was deleted and added again is
+/// never missing in between. Each command returns the voucher.
 pub(crate) fn apply<'e>(
     entries: impl Iterator<Item = &'e Entry> + Clone,
     settings: &Settings,

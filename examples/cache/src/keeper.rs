@@ -1,4 +1,4 @@
-//! The keeper: adds to the filter what the journal has and the filter lacks, and then vouches for it.
+//! The keeper: adds missing journal entries to the filter, and then vouches for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,30 +11,30 @@ use crate::catch_up::{CaughtUp, catch_up, first, lock};
 use crate::server::{History, Server};
 use crate::{Error, Settings, journal, rebuild};
 
-/// Keeps the filter of a table. Every process may have one: the database elects which of them works.
+/// Keeps the filter of a table. Every process may run one: the database elects the one that works.
 pub struct Keeper {
     settings: Settings,
     server: Server,
     database: Client,
     is_elected: bool,
-    /// The history that was seen last, and since when no other was vouched for.
+    /// The history seen last, and since when no other was vouched for.
     seen: Option<(History, Instant)>,
     trimmed: Instant,
 }
 
-/// What a round came to.
+/// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
     /// Another keeper works.
     Standby,
-    /// The filter has all that was committed when the round began, and is vouched for until a lease after that.
+    /// The filter has everything committed when the round began, and is vouched for until a lease after that.
     Vouched {
-        /// Entries of the journal that were looked at.
+        /// Journal entries read.
         entries: usize,
     },
     /// The filter has everything, but a filter in another history may still be vouched for.
     Waiting,
-    /// There is no filter, or it is older than the journal.
+    /// The filter is missing, or older than the journal.
     NeedsRebuild,
 }
 
@@ -42,7 +42,7 @@ impl Keeper {
     /// Connects to the database.
     ///
     /// # Errors
-    /// When the database cannot be reached; when an address is none.
+    /// If the database cannot be reached; if an address is invalid.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let database = Client::connect(&settings.postgres, NoTls)?;
         let server = Server::new(&settings, settings.lease / 2)?;
@@ -50,13 +50,13 @@ impl Keeper {
         Ok(Self { settings, server, database, is_elected: false, seen: None, trimmed })
     }
 
-    /// Works until `stop`, and rebuilds the filter when it must. Errors are passed to `report`, and then all is tried again.
+    /// Works until `stop`, and rebuilds the filter when necessary. Errors are passed to `report`; then everything is tried again.
     pub fn run(settings: &Settings, stop: &AtomicBool, mut report: impl FnMut(Error)) {
         let mut keeper = None;
         while !stop.load(Ordering::Relaxed) {
             let begun = Instant::now();
             if let Err(error) = Self::work(&mut keeper, settings) {
-                // An error of the database may have ended the election, so it is held again.
+                // A database error may have ended the election, so it is held again.
                 if matches!(error, Error::Database(_)) {
                     keeper = None;
                 }
@@ -85,7 +85,7 @@ impl Keeper {
         if !self.is_elected()? {
             return Ok(Round::Standby);
         }
-        // The lease is counted from before the journal is read, and by the clock that ends it.
+        // The lease starts before the journal is read, and uses the clock that ends it.
         let mut time = Pipeline::new();
         time.cmd("TIME");
         let (answers, history) = self.server.ask(&time)?;
@@ -107,7 +107,7 @@ impl Keeper {
             journal::trim(&mut self.database, &self.settings, position)?;
             self.trimmed = Instant::now();
         }
-        // An earlier round or keeper may have vouched for a filter in another history: on another server, or on this one before it restarted.
+        // An earlier round or keeper may have vouched for a filter in another history: on another server, or here before a restart.
         if now - since < self.settings.settled() {
             return Ok(Round::Waiting);
         }

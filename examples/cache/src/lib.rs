@@ -1,15 +1,15 @@
 //! Keeps requests for keys that do not exist away from PostgreSQL, with a filter in Redis or Valkey.
 //!
-//! A [`Guard`] asks the filter and the cache in one round trip, and the table only for keys that neither settles. It never
-//! denies a row that exists: whatever happens to the server of the filter, a guard that cannot be sure asks the table.
+//! A [`Guard`] asks the filter and the cache in one round trip, and the table only for keys that neither decides. It never
+//! denies an existing row: whatever happens to the filter's server, a guard that cannot be sure asks the table.
 //!
 //! Three parts work together:
 //! - A trigger writes each change of the table into a *journal*, in the same transaction ([`install`]).
 //! - The guards that write add new keys to the filter, after the commit ([`Guard::write`]).
-//! - One [`Keeper`] adds what the journal has and the filter lacks, several times a second, and then *vouches* for the filter:
-//!   for this history of this server, until a lease ends. Guards believe a filter only while it is vouched for.
+//! - One [`Keeper`] adds missing journal entries to the filter, several times a second, and then *vouches* for it: for this
+//!   history of this server, until a lease ends. Guards trust a filter only while it is vouched for.
 //!
-//! [`rebuild`] makes a new filter from the table while the old one answers. docs/cache.md has the reasons.
+//! [`rebuild`] makes a new filter from the table while the old one answers. README.md has the reasons.
 
 mod catch_up;
 mod guard;
@@ -26,7 +26,7 @@ pub use keeper::{Keeper, Round};
 pub use rebuild::{Rebuilt, rebuild};
 pub use settings::Settings;
 
-/// What can go wrong. A server of the filter that does not answer is no error for a [`Guard`].
+/// Possible errors. If the filter's server does not answer, a [`Guard`] reports no error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -42,7 +42,7 @@ pub enum Error {
     /// One of them did not answer a moment ago, so nothing was sent.
     #[error("the filter's server did not answer a moment ago")]
     Resting,
-    /// The builder ended with an error, and said why on standard error.
+    /// The builder failed; its message is on standard error.
     #[error("{program} failed: {status}")]
     Builder {
         /// The program.
@@ -56,7 +56,7 @@ pub enum Error {
     /// Another rebuild is running.
     #[error("another rebuild of this filter is running")]
     Busy,
-    /// The column of keys takes different texts for equal, and the filter does not.
+    /// The column of keys treats different texts as equal, and the filter does not.
     #[error(
         "{table}.{key} is {found}, which takes different texts for equal or prints one key differently; \
          guard a column of text, integers or uuid, such as one generated as lower({key})"
@@ -77,7 +77,8 @@ pub enum Error {
         /// The column.
         key: String,
     },
-    /// The filter is keyed, and a rebuild without the secret would replace it by one whose keys everybody can choose.
+    /// The filter is keyed, and a rebuild without the secret would replace it by one for which anyone can choose keys that
+    /// collide.
     #[error(
         "{filter} has a secret, and no file with it is set; set CACHE_SECRET, or delete the filter to have one without"
     )]

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the rows of keys, and where they are known from.
+/// Prints the rows of keys, and the sources of the answers.
 fn get(settings: Settings) -> Result<(), Error> {
     let mut guard = Guard::new(settings)?;
     for key in std::env::args().skip(2) {
@@ -51,7 +51,7 @@ fn get(settings: Settings) -> Result<(), Error> {
     Ok(())
 }
 
-/// The settings from the environment; nothing if one is missing or no number.
+/// The settings from the environment; nothing if one is missing or not a number.
 fn settings() -> Option<Settings> {
     let variable = |name: &str| std::env::var(name).ok();
     let redis = variable("REDIS")?.split(',').map(str::to_owned).collect();

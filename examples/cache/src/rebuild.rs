@@ -19,10 +19,10 @@ const PART: usize = 1 << 20;
 /// How long a part may take, and how long the rest of a rebuild that failed stays in the server.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LEFT_OVER: Duration = Duration::from_secs(3600);
-/// After this time the database has let go of the lock of a rebuild whose program has ended.
+/// By then the database has released the lock of a rebuild whose program has ended.
 const LETS_GO: Duration = Duration::from_secs(1);
 
-/// What a rebuild made.
+/// The result of a rebuild.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rebuilt {
     /// Keys in the table.
@@ -31,9 +31,9 @@ pub struct Rebuilt {
     pub bytes: u64,
 }
 
-/// Builds a filter from the table, loads it next to the old one, catches up with what was written meanwhile, and swaps.
+/// Builds a filter from the table, loads it next to the old one, adds what was written in the meantime, and swaps.
 ///
-/// The old filter answers until the swap. What guards and keeper add goes into both, from when the new one is loaded.
+/// The old filter answers until the swap. Once the new one is loaded, guards and keeper add keys to both.
 ///
 /// # Errors
 /// [`Error::Busy`] if another one is running; [`Error::NoSecret`] if the filter has a secret and the settings have none; when the database, the builder or the server fails. The old filter stays.
@@ -65,7 +65,7 @@ pub fn rebuild(settings: &Settings) -> Result<Rebuilt, Error> {
     let mut file = File::open(&path)?;
     let bytes = file.metadata()?.len();
     let next = settings.next();
-    // The folder's name is like no other's, so it also names the build.
+    // The folder's name is unique, so it also names the build.
     let build = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
     let build = format!("{}-{position}", build.unwrap_or_default());
     let loading = format!("{}:{build}", next.filter);
@@ -86,7 +86,7 @@ pub fn rebuild(settings: &Settings) -> Result<Rebuilt, Error> {
         answer?;
     }
 
-    // From here on guards and keeper write into both. What they wrote before is in the journal.
+    // From here on guards and keeper write to both. Their earlier writes are in the journal.
     let caught_up = catch_up(&mut server, &mut database, settings, &next)?;
     let CaughtUp { history, .. } = caught_up.ok_or(Error::Superseded)?;
     let mut swap = Pipeline::new();
@@ -100,7 +100,7 @@ pub fn rebuild(settings: &Settings) -> Result<Rebuilt, Error> {
     Ok(Rebuilt { keys, bytes })
 }
 
-/// Runs `umbel build` on the keys of the table.
+/// Runs `umbel filter build` on the keys of the table.
 fn build(
     snapshot: &mut Transaction<'_>,
     settings: &Settings,
@@ -111,7 +111,7 @@ fn build(
     let keys = count.cast_unsigned();
     let planned = (keys as f64 * settings.headroom).max(1000.0) as u64;
     let mut command = Command::new(&settings.umbel);
-    command.args(["build", "--quiet", "--csv", "--key", "key"]).arg("-o").arg(path);
+    command.args(["filter", "build", "--quiet", "--csv", "--key", "key"]).arg("-o").arg(path);
     command.arg("--keys").arg(planned.to_string()).arg("--fpp").arg(settings.fpp.to_string());
     command.args(["--kind", if settings.deletes { "counting" } else { "blocked" }]);
     if let Some(secret) = &settings.secret {
@@ -121,7 +121,7 @@ fn build(
     let copy =
         format!("COPY (SELECT ({key})::text AS key FROM {table}) TO STDOUT (FORMAT csv, HEADER)");
     let mut rows = snapshot.copy_out(&copy)?;
-    // If the builder stops reading, its own words are the better ones.
+    // If the builder stops reading, its own message is the better one.
     let copied = io::copy(&mut rows, &mut builder.stdin.take().expect("a pipe"));
     let status = builder.wait()?;
     if !status.success() {
@@ -131,7 +131,7 @@ fn build(
     Ok(keys)
 }
 
-/// Loads a filter's file under a name that nobody reads.
+/// Loads a filter's file under a name that guards do not read.
 fn load(server: &mut Server, name: &str, file: &mut File) -> Result<(), Error> {
     let (mut offset, mut part) = (0_u64, Vec::with_capacity(PART));
     loop {

@@ -1,4 +1,4 @@
-//! The connection to the server of the filter: finds the primary, waits no longer than it may, and knows whose data it sees.
+//! The connection to the filter's server: finds the primary, limits waiting times, and knows whose data it sees.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,13 @@ use crate::{Error, Settings};
 
 /// The history of a server's data: its replication id as a primary.
 ///
-/// A server that starts has a new one, and so has a replica that becomes a primary, because it may lack the last writes. So
-/// what was vouched for in one history is not in another.
+/// It is new whenever a server starts, and whenever a replica becomes a primary, because that may lack the last writes. So a
+/// voucher in one history is void in another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct History(String);
 
 impl History {
-    /// Reads it from `INFO replication`; nothing for a replica.
+    /// Reads it from `INFO replication`; `None` for a replica.
     pub(crate) fn of(info: &Value) -> Option<Self> {
         let info = String::from_redis_value_ref(info).ok()?;
         let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
@@ -34,29 +34,30 @@ pub(crate) fn read<T: FromRedisValue>(answer: Option<RedisResult<Value>>) -> Red
     Ok(T::from_redis_value(answer.ok_or_else(missing)??)?)
 }
 
-/// A connection that is made when it is needed.
+/// A connection made on demand.
 pub(crate) struct Server {
     clients: Vec<Client>,
     connection: Option<Connection>,
     patience: Duration,
-    /// Whether the last question was not answered. One may be late on a busy host.
+    /// Whether the last question got no answer. A single answer may be late on a busy host.
     failed: bool,
-    /// Until then nothing is sent to a server that did not answer twice, so that requests do not all wait for it.
+    /// A server that failed twice in a row gets no requests until then; otherwise every request would wait for it.
     rests_until: Option<Instant>,
 }
 
 impl Server {
-    /// Nothing is sent yet.
+    /// Does not connect yet.
     pub(crate) fn new(settings: &Settings, patience: Duration) -> Result<Self, Error> {
         let clients = settings.redis.iter().map(|address| Client::open(address.as_str()));
         let clients = clients.collect::<RedisResult<_>>()?;
         Ok(Self { clients, connection: None, patience, failed: false, rests_until: None })
     }
 
-    /// Sends commands together; the answer to each, which may be an error. `INFO replication` goes with them as the last one.
+    /// Sends commands together; returns the answer to each, which may be an error. `INFO replication` is sent with them as
+    /// the last one.
     ///
     /// # Errors
-    /// When no primary answers in time. Then it is not known what the server has done.
+    /// If no primary answers in time. The commands may have been executed or not.
     pub(crate) fn ask(
         &mut self,
         commands: &Pipeline,
@@ -66,7 +67,7 @@ impl Server {
         }
         let answer = self.try_ask(commands);
         if answer.is_err() {
-            // What is still to come would be taken for the answer to the next question.
+            // A late reply would be taken for the answer to the next question.
             self.connection = None;
         }
         let failed_again = answer.is_err() && self.failed;
@@ -104,7 +105,7 @@ impl Server {
         Err(failed)
     }
 
-    /// Connects to a server; nothing if it is no primary.
+    /// Connects to a server; `None` if it is not a primary.
     fn connect(&self, client: &Client) -> RedisResult<Option<Connection>> {
         let mut connection = client.get_connection_with_timeout(self.patience)?;
         connection.set_read_timeout(Some(self.patience))?;

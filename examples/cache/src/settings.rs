@@ -1,4 +1,4 @@
-//! What a guard, a keeper and a rebuild must agree on, and the names of the keys.
+//! Settings that guard, keeper and rebuild must share, and the names of the keys.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,19 +18,19 @@ pub struct Settings {
     pub table: String,
     /// Its column of keys: unique, and of text, integers or uuid, where equal keys have one text.
     pub key: String,
-    /// What to read of a row: an expression over its columns, read as text.
+    /// The content to read of a row: an expression over its columns, read as text.
     pub row: String,
     /// False positive rate: the share of absent keys that still reach the table.
     pub fpp: f64,
-    /// Keys that a new filter has room for, for each key there is.
+    /// Room in a new filter, as a multiple of the present keys.
     pub headroom: f64,
-    /// Whether the filter counts, so that deleted keys leave it. It is then some 4 times as large.
+    /// Whether the filter counts, and so drops deleted keys. It is then some 4 times as large.
     pub deletes: bool,
-    /// A file with the secret of a keyed hash, so that nobody can compute keys that pass the filter. The server has the same one in its
-    /// setting `secret-files`.
+    /// A file with the secret of a keyed hash, which keeps attackers from computing keys that pass the filter. The server has the
+    /// same one in its setting `secret-files`.
     pub secret: Option<PathBuf>,
-    /// How long a guard waits for the server of the filter before it asks the table. Shorter than a host under load holds a
-    /// process up, it opens the guard for nothing.
+    /// How long a guard waits for the filter's server before it asks the table. If it is shorter than the delays on a loaded host,
+    /// the table gets unnecessary requests.
     pub patience: Duration,
     /// How long the keeper vouches for the filter each time.
     pub lease: Duration,
@@ -64,8 +64,8 @@ impl Settings {
         }
     }
 
-    /// The longest time until a committed row is found, or nobody vouches for a filter without it. A tenth more than the lease, as
-    /// clocks run differently.
+    /// The longest time until a committed row is found, or a filter without it is no longer vouched for. A tenth more than the
+    /// lease, because clocks differ in speed.
     pub(crate) fn settled(&self) -> Duration {
         self.lease + self.lease / 10
     }
@@ -85,19 +85,19 @@ impl Settings {
         Copy::named(&format!("{{{}}}", self.name))
     }
 
-    /// The keys of the one that a rebuild makes.
+    /// The keys of the filter that a rebuild makes.
     pub(crate) fn next(&self) -> Copy {
         Copy::named(&format!("{{{}}}:next", self.name))
     }
 }
 
-/// The keys of a filter and of what is known about it. The braces keep them on one node.
+/// The keys of a filter and its state. The braces keep them on one node.
 pub(crate) struct Copy {
     /// The filter.
     pub(crate) filter: String,
     /// Which build it is from (`build`), the xid before which it has everything (`position`), and whether it has a secret (`keyed`).
     pub(crate) state: String,
-    /// Entries of the journal that it has, of transactions from the position on.
+    /// The journal entries that it has, of transactions from the position on.
     pub(crate) done: String,
 }
 

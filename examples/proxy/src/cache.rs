@@ -1,5 +1,5 @@
-//! What is held: objects by URL, up to a number of bytes; the one not used for longest leaves first. The summary for peers
-//! changes with it.
+//! The cached objects by URL, up to a number of bytes; the least recently used leaves first. The summary for peers is kept up
+//! to date.
 
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use lru::LruCache;
 use serde_json::{Value, json};
 use umbel_share::summary::Summary;
 
-/// An object with what decides how long it may be used, and for which requests.
+/// An object and its policy: how long it may be used, and for which requests.
 pub(crate) struct Object {
     pub(crate) policy: CachePolicy,
     pub(crate) date: HeaderValue,
@@ -33,7 +33,7 @@ struct Held {
     summary: Option<Summary>,
 }
 
-/// What headers and bookkeeping of an object use, roughly.
+/// The size of an object's headers and bookkeeping, roughly.
 const OVERHEAD: u64 = 1024;
 
 impl Cache {
@@ -50,7 +50,7 @@ impl Cache {
         else {
             return None;
         };
-        // The policy writes the time of this answer, although `Age` counts from that of the origin.
+        // The policy writes the time of this answer, although `Age` counts from the origin's.
         head.headers.insert(DATE, object.date.clone());
         Some(Response::from_parts(head, object.body.clone()))
     }

@@ -1,5 +1,5 @@
-//! Cache digests: those of siblings, and that of this proxy, which is made anew when somebody fetches it and the last one is older
-//! than the period.
+//! Cache digests: the siblings', and this proxy's own, which is rebuilt when it is fetched and the last one is older than the
+//! period.
 
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -14,7 +14,7 @@ use crate::cache::Cache;
 
 /// Squid does not use digests with a larger share of bits set.
 const FULLEST: f64 = 0.65;
-/// Entries that a digest has room for at least: the four bits of an entry could be more than that share of a few bytes by chance.
+/// The fewest entries that a digest is planned for: in a few bytes, the four bits of an entry could exceed that share by chance.
 const LEAST_CAPACITY: usize = 100;
 
 /// A digest as it is sent.
@@ -59,12 +59,12 @@ impl Digest {
 pub(crate) struct OwnDigest {
     pub(crate) bits_per_entry: u8,
     pub(crate) period: Duration,
-    /// What the last sibling got.
+    /// The digest that the last sibling got.
     pub(crate) last: Mutex<Option<Digest>>,
 }
 
 impl OwnDigest {
-    /// Returns the digest that a sibling gets now. It has what will still be fresh when it expires, as Squid's.
+    /// Returns the digest that a sibling gets now. It has the objects that are still fresh when it expires, as in Squid.
     pub(crate) fn current(&self, cache: &Cache) -> Result<Digest> {
         let made = SystemTime::now();
         let mut last = self.last.lock().expect("no panic while it was held");

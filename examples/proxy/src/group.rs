@@ -1,8 +1,8 @@
 //! The peers that exchange summaries of their caches, or ask each other by ICP.
 //!
-//! Datagrams carry queries and answers of [ICP](crate::icp), or deltas and beats of a summary. They may be lost: what a peer
-//! lacks is in a full copy, which it requests by `POST /umbel/summary`. So a message that is longer than a datagram is not
-//! sent: the beat in its place shows the same. Datagrams of others than the peers are dropped, but addresses can be forged.
+//! Datagrams carry queries and answers of [ICP](crate::icp), or deltas and beats of a summary. They may be lost: a peer that
+//! misses one requests a full copy by `POST /umbel/summary`. So a message longer than a datagram is not sent: the beat that
+//! replaces it has the same effect. Datagrams from strangers are dropped, but addresses can be forged.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,9 +26,9 @@ use crate::cache::Cache;
 use crate::icp;
 use crate::peer::Peer;
 
-/// Where requests for full copies go.
+/// The path for requests of full copies.
 pub(crate) const COPY_PATH: &str = "/umbel/summary";
-/// How long answers of ICP are waited for.
+/// How long to wait for ICP answers.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Bytes of the largest datagram.
 const LARGEST: usize = 65_507;
@@ -43,7 +43,7 @@ const MEAN_SIZE: u64 = 4096;
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) name: String,
-    /// Where it listens.
+    /// Its HTTP address.
     pub(crate) http: SocketAddr,
     pub(crate) datagrams: SocketAddr,
 }
@@ -58,17 +58,17 @@ impl FromStr for Member {
     }
 }
 
-/// The peers, and what is known of their caches.
+/// The peers, and the known state of their caches.
 pub(crate) struct Group {
     socket: UdpSocket,
     members: Vec<(Member, Peer)>,
     kept: Mutex<Peers>,
     start: Instant,
     asks_all: bool,
-    /// Queries of ICP that wait for answers: from whom, and whether it is a hit.
+    /// ICP queries that wait for answers: from whom, and whether it is a hit.
     waiting: Mutex<HashMap<u32, mpsc::UnboundedSender<(SocketAddr, bool)>>>,
     next_query: AtomicU32,
-    /// What was sent, in packets of Ethernet, and bytes: datagrams, full copies, and requests for them.
+    /// Traffic sent, in Ethernet packets and in bytes: datagrams, full copies, and requests for them.
     packets: AtomicU64,
     bytes: AtomicU64,
     full_copies: AtomicU64,
@@ -198,7 +198,7 @@ impl Group {
 
     fn send(&self, to: SocketAddr, message: &[u8]) {
         self.count(message.len());
-        // An error is a loss, too, as if there is no room to wait in.
+        // An error, such as a full buffer, counts as a loss.
         let _ = self.socket.try_send_to(message, to);
     }
 
@@ -257,12 +257,12 @@ impl Group {
         Some(copy.into())
     }
 
-    /// Returns the file of the filter that is kept of a peer.
+    /// Returns the file of the filter that is kept for a peer.
     pub(crate) fn filter(&self, name: &str) -> Option<Bytes> {
         self.kept().filter(name).map(|filter| filter.to_bytes().into())
     }
 
-    /// Returns what was sent, and what is known of each peer.
+    /// Returns the traffic sent, and the known state of each peer.
     pub(crate) fn status(&self) -> Value {
         let kept = self.kept();
         let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());

@@ -1,6 +1,6 @@
 //! Messages of the Internet Cache Protocol, version 2 (RFC 2186): "do you have this page?", asked of every peer.
 
-/// What a message says.
+/// The types of messages.
 pub(crate) const QUERY: u8 = 1;
 pub(crate) const HIT: u8 = 2;
 pub(crate) const MISS: u8 = 3;
@@ -8,11 +8,11 @@ pub(crate) const MISS: u8 = 3;
 const VERSION: u8 = 2;
 /// Options, their data, and the address of the sender, which the RFC allows to be zeros.
 const ZEROS: [u8; 12] = [0; 12];
-/// Bytes before the page; a query has the address of its client there, too.
+/// Bytes before the page; a query also has the address of its client there.
 const HEADER: usize = 20;
 const QUERY_HEADER: usize = 24;
 
-/// Returns the bytes of a message. `number` is that of the query, which its answers repeat.
+/// Returns the bytes of a message. Answers repeat the `number` of their query.
 pub(crate) fn message(opcode: u8, number: u32, url: &str) -> Vec<u8> {
     let client: &[u8] = if opcode == QUERY { &[0; QUERY_HEADER - HEADER] } else { &[] };
     let length = (HEADER + client.len() + url.len() + 1) as u16;
@@ -20,7 +20,7 @@ pub(crate) fn message(opcode: u8, number: u32, url: &str) -> Vec<u8> {
     [&[opcode, VERSION], &length[..], &number, &ZEROS, client, url.as_bytes(), &[0]].concat()
 }
 
-/// Reads what it says, its number and its page; none if the bytes are no such message.
+/// Reads the type of a message, its number and its page; `None` if the bytes are not such a message.
 pub(crate) fn read(bytes: &[u8]) -> Option<(u8, u32, &str)> {
     let &[opcode @ QUERY..=MISS, VERSION, l0, l1, n0, n1, n2, n3, ..] = bytes else { return None };
     let start = if opcode == QUERY { QUERY_HEADER } else { HEADER };

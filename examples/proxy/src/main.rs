@@ -1,10 +1,10 @@
 //! A caching proxy that knows from its peers' filters which of them has a page: from the cache digests of Squid servers, or from
 //! summaries of other proxies like it.
 //!
-//! `proxy` has the way of a request, `cache` what is held and for how long, and `uri` how Squid spells a URL before hashing
-//! it. `peer` is another proxy, what came of asking it, and its digest; `digest` the one that siblings fetch. `group` are the
-//! proxies that exchange summaries, by datagrams, or ask each other by `icp`. `upstream` has connections to all others.
-//! docs/formats.md shows the proxy next to Squid, docs/summary-cache.md among others like it.
+//! `proxy` has the way of a request, `cache` the cached objects and their lifetimes, and `uri` how Squid spells a URL before
+//! hashing it. `peer` is another proxy, its record of answers, and its digest; `digest` is the digest that siblings fetch. `group`
+//! has the proxies that exchange summaries, by datagrams, or ask each other by `icp`. `upstream` has connections to all others.
+//! docs/formats.md shows the proxy next to Squid, README.md among others like it.
 
 mod cache;
 mod digest;
@@ -31,7 +31,7 @@ use tokio::net::TcpListener;
 use group::Member;
 use proxy::Proxy;
 
-/// A caching proxy that asks its peers for what their filters have. Its access log goes to standard output.
+/// A caching proxy that asks its peers for objects that are in their filters. Its access log goes to standard output.
 #[derive(Parser)]
 struct Settings {
     /// Where to listen.
@@ -40,20 +40,20 @@ struct Settings {
     /// The name in `Via` headers, and for peers.
     #[arg(long, default_value = "umbel-proxy")]
     name: String,
-    /// A sibling that serves a cache digest, such as Squid; several times.
+    /// A sibling that serves a cache digest, such as Squid; may be repeated.
     #[arg(long = "sibling", value_name = "HOST:PORT")]
     siblings: Vec<String>,
-    /// A peer that exchanges summaries: its name, where it listens, and where it receives datagrams; several times.
+    /// A peer that exchanges summaries: its name, where it listens, and where it receives datagrams; may be repeated.
     #[arg(long = "peer", value_name = "NAME,ADDRESS,ADDRESS", requires = "datagrams")]
     peers: Vec<Member>,
     /// Where to receive datagrams of peers.
     #[arg(long, value_name = "ADDRESS")]
     datagrams: Option<SocketAddr>,
-    /// Ask every peer on every miss, by ICP, in place of exchanging summaries.
+    /// Ask every peer on every miss, by ICP, instead of exchanging summaries.
     #[arg(long)]
     icp: bool,
-    /// A client that is answered, or a sibling that asks, by its address; several times. Without any, those of this machine. Peers
-    /// always are.
+    /// The address of an allowed client or asking sibling; may be repeated. By default, the addresses of this machine. Peers are
+    /// always allowed.
     #[arg(long = "client", value_name = "ADDRESS")]
     clients: Vec<IpAddr>,
     /// Fetch pages of private networks and of this machine too: whatever it can reach, its clients can.
@@ -68,10 +68,10 @@ struct Settings {
     /// Bits per entry of the digest: 5 as Squid lets 9 % of absent URLs pass, 8 lets 2.4 % pass.
     #[arg(long, value_name = "BITS", default_value_t = 8, value_parser = clap::value_parser!(u8).range(5..))]
     bits_per_entry: u8,
-    /// For so many seconds the digest stays as it is.
+    /// The digest is renewed at most once in this many seconds.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     digest_period: Duration,
-    /// The digest of a sibling is fetched again when it expires, but not before so many seconds; Squid waits 300.
+    /// The digest of a sibling is fetched again when it expires, but not within this many seconds; Squid waits 300.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     digest_gap: Duration,
     /// Bits of the summary per object.
@@ -83,7 +83,7 @@ struct Settings {
     /// Seconds between two signs of life.
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     beat: Duration,
-    /// A file with a secret (umbel key new), the same for all peers: messages about summaries made without it are refused.
+    /// A file with a secret (umbel filter key new), the same for all peers: messages about summaries made without it are refused.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 }
@@ -127,7 +127,7 @@ async fn main() -> Result<()> {
         if !is_own && known.iter().all(|known| known.to_canonical() != address) {
             continue;
         }
-        // Without it only slower.
+        // Without this it is only slower.
         let _ = stream.set_nodelay(true);
         let proxy = Arc::clone(&proxy);
         let answer = service_fn(move |request| {
@@ -137,7 +137,7 @@ async fn main() -> Result<()> {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .serve_connection(TokioIo::new(stream), answer);
-        // A client that goes away, or sends no HTTP, concerns nobody else.
+        // A client that goes away, or does not send HTTP, does not affect others.
         tokio::spawn(connection);
     }
 }

@@ -1,4 +1,4 @@
-//! Another proxy: whether it is asked, what came of it, and its cache digest if it is a sibling that serves one.
+//! Another proxy: whether it is asked, its record of answers, and its cache digest if it is a sibling that serves one.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -31,7 +31,7 @@ const FETCH: Duration = Duration::from_secs(60);
 /// Squid counts the bits of a digest in 31 bits.
 const LARGEST: usize = 1 << 28;
 
-/// Another proxy. It is asked only for what it holds, so proxies that ask each other do not go round in circles.
+/// Another proxy. It is asked only for objects in its cache, so requests do not go round in circles.
 pub(crate) struct Peer {
     link: Link,
     digest: Mutex<Option<Digest>>,
@@ -41,10 +41,10 @@ pub(crate) struct Peer {
 
 #[derive(Default, Serialize)]
 struct Counts {
-    /// Objects that it was asked for.
+    /// Objects requested from it.
     asked: AtomicU64,
     hits: AtomicU64,
-    /// It did not hold what its filter has.
+    /// It lacked an object that its filter has.
     false_hits: AtomicU64,
     /// It did not answer, or refused to.
     failures: AtomicU64,
@@ -71,7 +71,7 @@ impl Peer {
         self.link.address()
     }
 
-    /// Fetches its digest, now and each time that it expires, but not within `gap` of the last time.
+    /// Fetches its digest, now and whenever it expires, but not within `gap` of the last time.
     pub(crate) async fn keep_digest(&self, gap: Duration) {
         loop {
             let lasts = match self.fetch_digest().await {
@@ -81,7 +81,7 @@ impl Peer {
                     *self.digest.lock().expect("no panic") = Some(digest);
                     expires.duration_since(SystemTime::now()).unwrap_or_default()
                 }
-                // What it held before, it may hold still.
+                // The old digest may still be right.
                 Err(error) => {
                     eprintln!("umbel-proxy: the digest of {}: {error:#}", self.address());
                     self.counts.failed_digests.fetch_add(1, Relaxed);
@@ -125,7 +125,7 @@ impl Peer {
         self.digest.lock().expect("no panic").as_ref().is_some_and(|digest| digest.has(url))
     }
 
-    /// Returns the share of questions that it could not answer, as if it had already answered one, and one not.
+    /// Returns the share of questions that it could not answer, with one answered and one unanswered question added.
     pub(crate) fn disappointment(&self) -> f64 {
         let asked = self.counts.asked.load(Relaxed) + 2;
         let hits = self.counts.hits.load(Relaxed) + 1;
@@ -149,7 +149,7 @@ impl Peer {
             return None;
         };
         let status = response.status();
-        // What a peer refuses, to us or to everyone, the origin may grant.
+        // If a peer refuses a page, to us or to everyone, the origin may still grant it.
         let is_answer = status.is_success() || status.is_redirection();
         let count = match status {
             _ if is_answer => &self.counts.hits,

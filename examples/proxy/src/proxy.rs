@@ -1,4 +1,4 @@
-//! The way of a request: what is held, then the proxies whose filter has it, then the origin.
+//! The way of a request: the cache, then the proxies whose filter has it, then the origin.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -55,17 +55,17 @@ pub(crate) struct Proxy {
 struct Counts {
     all: AtomicU64,
     hits: AtomicU64,
-    /// What siblings and peers held.
+    /// Found at siblings and peers.
     sibling_hits: AtomicU64,
     origin: AtomicU64,
-    /// Requests of siblings and peers, for what is held only.
+    /// Requests from siblings and peers, which only the cache may answer.
     asked: AtomicU64,
-    /// What was not held: their false hits.
+    /// Absent objects: their false hits.
     denied: AtomicU64,
     digests_served: AtomicU64,
 }
 
-/// An answer, and where it is from, in the words of Squid's access log.
+/// An answer and its source, in the terms of Squid's access log.
 struct Answer {
     response: Response<Body>,
     result: &'static str,
@@ -73,7 +73,7 @@ struct Answer {
 }
 
 impl Proxy {
-    /// Makes the proxy of this address, and starts what exchanges filters.
+    /// Makes the proxy of this address, and starts the exchange of filters.
     pub(crate) async fn start(settings: &Settings, address: SocketAddr) -> Result<Arc<Self>> {
         let siblings = settings.siblings.iter().map(|address| Peer::new(address).map(Arc::new));
         let siblings: Vec<_> = siblings.collect::<Result<_>>()?;
@@ -141,7 +141,7 @@ impl Proxy {
             (&Method::GET, DIGEST_PATH, _) => self.serve_digest(),
             (&Method::GET, "/status", _) => Ok(self.status().map(whole)),
             (&Method::GET, "/umbel/filter", Some(group)) => {
-                // The published one, or the one that is kept of a peer.
+                // Our published one, or the one that is kept for a peer.
                 let file = match request.uri().query() {
                     Some(name) => group.filter(name),
                     None => self.cache.summary(|it| it.published().to_vec().into()),
@@ -223,14 +223,14 @@ impl Proxy {
         self.ask_origin(head, body).await
     }
 
-    /// The answer to `GET` that is held; it also serves for `HEAD`, since the server sends only its head then.
+    /// The cached answer to `GET`; it also serves for `HEAD`, since the server sends only its head then.
     fn held(&self, head: &request::Parts) -> Option<Response<Bytes>> {
         let mut get = head.clone();
         get.method = Method::GET;
         [Method::GET, Method::HEAD].contains(&head.method).then(|| self.cache.answer(&get))?
     }
 
-    /// Asks the siblings whose digest has the URL, those first that disappointed least, and then peers of the group.
+    /// Asks the siblings whose digest has the URL, the most reliable first, and then peers of the group.
     async fn ask_siblings(&self, head: &request::Parts) -> Option<Answer> {
         let url = head.uri.to_string();
         let mut may: Vec<_> = self.siblings.iter().filter(|it| it.digest_has(&url)).collect();
@@ -321,7 +321,7 @@ impl Proxy {
 /// A body that was read up to a limit.
 enum Extent {
     Whole(Bytes),
-    /// A larger one: what was read, and then the rest.
+    /// A larger one: the part that was read, and then the rest.
     Larger(Body),
 }
 
@@ -372,7 +372,7 @@ fn size(response: &Response<Body>) -> Option<u64> {
     response.body().size_hint().exact().or_else(declared)
 }
 
-/// The words of a header that is a list.
+/// The items of a header that is a list.
 fn listed(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).map(str::trim)
@@ -383,7 +383,7 @@ fn asks(headers: &HeaderMap, directive: &str) -> bool {
     listed(headers, CACHE_CONTROL).any(|it| it.eq_ignore_ascii_case(directive))
 }
 
-/// Whether siblings may answer a request: digests have what `GET` returns to everybody.
+/// Whether siblings may answer a request: digests have objects that `GET` returns to everyone.
 fn may_come_from_sibling(head: &request::Parts) -> bool {
     let wants_new = ["no-cache", "no-store"].iter().any(|directive| asks(&head.headers, directive));
     head.method == Method::GET
@@ -392,7 +392,7 @@ fn may_come_from_sibling(head: &request::Parts) -> bool {
         && !head.headers.contains_key(AUTHORIZATION)
 }
 
-/// Removes what concerns one connection only (RFC 9110, section 7.6.1).
+/// Removes headers that concern one connection only (RFC 9110, section 7.6.1).
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<_> = listed(headers, CONNECTION).map(str::to_owned).collect();
     let others = "connection keep-alive proxy-connection proxy-authorization proxy-authenticate te \

@@ -1,6 +1,6 @@
 //! Connections to origin servers and to other proxies.
 //!
-//! Clients name origins, so without more words these are of the public Internet only: a proxy must not fetch what only its own
+//! Clients name origins, so by default only the public Internet is allowed: a proxy must not fetch pages that only its own
 //! machine and network can reach. The addresses themselves are checked, after names were looked up.
 
 use std::io::{Error, ErrorKind};
@@ -114,7 +114,7 @@ fn is_public(address: IpAddr) -> bool {
                 is_public(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)).into())
             }
             [0x2001, 0xdb8 | 0, ..] => false,
-            // All else that is given out as global.
+            // Everything else that is assigned as global.
             [first, ..] => first & 0xe000 == 0x2000,
         },
     }

@@ -3,7 +3,8 @@
 use hyper::Uri;
 
 /// Returns the URL that Squid hashes: the host in lower case and without a final dot, no port 80, no user, and `/` for an
-/// empty path. Path and query stay as they are, byte for byte. `None` if it is not an absolute `http` URL, or has no such port.
+/// empty path. Path and query stay as they are, byte for byte. `None` if it is not an absolute `http` URL, or its port is
+/// invalid.
 pub(crate) fn canonical(uri: &Uri) -> Option<Uri> {
     let host = uri.host()?;
     if uri.scheme_str() != Some("http") {
@@ -11,7 +12,7 @@ pub(crate) fn canonical(uri: &Uri) -> Option<Uri> {
     }
     let authority = uri.authority()?.as_str();
     let authority = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
-    // A number above 65,535 is no port, and not the usual one either.
+    // A number above 65,535 is invalid, and not the usual port either.
     let port = match authority.strip_prefix(host)?.trim_start_matches(':') {
         "" => 80,
         port => port.parse::<u16>().ok()?,

@@ -1,5 +1,5 @@
-//! Records a job, and tries umbel on what a power failure at any moment may leave of its files: they must open, nothing that
-//! was recorded may be missing, and the job must go on.
+//! Records a job, and tries umbel on the possible states of its files after a power failure at any moment: they must open,
+//! contain everything that was recorded, and the job must be able to go on.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,16 +12,16 @@ use super::disk::{self, Crash, Disk, Recorder};
 use super::jobs::{Files, Folder, Job, Programs, sorted_lines};
 use super::trace::{self, How};
 
-/// What was tried and found.
+/// The results of a job.
 pub(crate) struct Tried {
     /// Changes of files and folders, and calls that sync.
     operations: usize,
-    /// Moments between them of which all states were tried, and of which some.
+    /// Moments with all their states tried, and with only some tried.
     all: usize,
     some: usize,
-    /// States that differ from each other.
+    /// Distinct states.
     pub(crate) states: u64,
-    /// Those in which the next run refused to go on, with a reason.
+    /// States in which the next run refused to go on, with a reason.
     pub(crate) refused: u64,
     pub(crate) findings: Vec<String>,
 }
@@ -38,7 +38,7 @@ impl fmt::Display for Tried {
     }
 }
 
-/// What the run that was recorded left.
+/// The results of the recorded run.
 struct Good {
     code: i32,
     stdout: Vec<u8>,
@@ -52,7 +52,7 @@ enum Verdict {
     Wrong(String),
 }
 
-/// Tries the states of each moment of a job, at most `most` of one moment.
+/// Tries the states of each moment of a job, at most `most` per moment.
 pub(crate) fn try_job(programs: &Programs, job: &Job, most: usize, seed: u64) -> Result<Tried> {
     let folder = Folder::new(programs, job)?;
     let start = folder.files()?;
@@ -79,7 +79,7 @@ pub(crate) fn try_job(programs: &Programs, job: &Job, most: usize, seed: u64) ->
             tried.some += 1
         }
         for disk in disks {
-            // Once it has ended, more must be there.
+            // After the end of the job, more is required.
             let done = operation == operations;
             let printed = if job.goes_on { crash.printed } else { 0 };
             if !seen.insert((disk::fingerprint(&disk), done, printed)) {
@@ -110,7 +110,7 @@ struct Judge<'a> {
     folder: &'a Folder,
     job: &'a Job,
     start: Files,
-    /// What the commands printed before the job.
+    /// The output of the commands before the job.
     before: Option<Vec<Vec<u8>>>,
     good: Good,
 }
@@ -159,7 +159,7 @@ impl Judge<'_> {
         self.go_on(&files, crash, done)
     }
 
-    /// Runs the job on it once more.
+    /// Runs the job once more on these files.
     fn go_on(&self, files: &Files, crash: &Crash, done: bool) -> Result<Verdict> {
         let Self { folder, job, good, .. } = self;
         let wrong = |text: String| Ok(Verdict::Wrong(text));
@@ -170,7 +170,7 @@ impl Judge<'_> {
         let again = self.run(job.run)?;
         let code = again.status.code();
         let message = String::from_utf8_lossy(&again.stderr);
-        // Of two files that belong together one is there, and is never replaced.
+        // Only one of two files that belong together exists, and existing ones are never replaced.
         if job.random && code == Some(2) && message.contains("interrupted before") {
             return Ok(Verdict::Refused);
         }
@@ -234,12 +234,12 @@ impl Judge<'_> {
     }
 }
 
-/// Whether it is one that a file had before it took its place.
+/// Whether it is the temporary name of a file before it was renamed into place.
 fn is_link(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|name| name.starts_with(".umbel-"))
 }
 
-/// Whether each line of `part` is in one of the texts, together as often.
+/// Whether the texts together have each line of `part` at least as often.
 fn contains(texts: &[&[u8]], part: &[u8]) -> bool {
     let mut whole: Vec<_> = texts.iter().flat_map(|text| sorted_lines(text)).collect();
     whole.sort_unstable();

@@ -1,10 +1,10 @@
-//! What a job does to the files of its folder, and what a power failure may leave of that.
+//! Records the changes of a job to the files of its folder, and computes the possible results of a power failure.
 //!
-//! The model is a file system without barriers, as in ALICE (Pillai et al., OSDI 2014): until `fsync`, each block that was
-//! written, each length and each change of a folder may or may not be on the disk, whatever the order in which they were made.
-//! What `fsync` of a file or of a folder ended with is there. A block of the system's page may be torn at a sector, and a block
-//! that a file grew by may hold anything. Renaming is atomic. Each file keeps the number that it has while it is recorded,
-//! since journals and names tell files by it.
+//! The model is a file system without barriers, as in ALICE (Pillai et al., OSDI 2014): until `fsync`, each written block, each
+//! length and each change of a folder may or may not be on the disk, whatever their order. After `fsync`, the file or folder is
+//! on the disk as it was at the end of the call. A block of the system's page may be torn at a sector, and a block that a file
+//! grew by may hold anything. Renaming is atomic. Each file keeps its inode number while it is recorded, since journals and
+//! names identify files by it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -27,25 +27,25 @@ const BLOCK: usize = 4096;
 type Content = Rc<Vec<u8>>;
 /// The number of a file.
 type Inode = u64;
-/// Names that lead to another file, or to none.
+/// Names that now lead to another file, or to none.
 type Changes = BTreeMap<String, Option<Inode>>;
 
-/// What was done.
+/// An operation of the job.
 enum Operation {
-    /// A file has another content.
+    /// A file's content changed.
     Content(Inode, Content),
     Names(Changes),
     Synced(Inode),
-    /// The folder whose names begin so.
+    /// The folder whose names begin with this was synced.
     FolderSynced(String),
-    /// So many bytes went to standard output.
+    /// This many bytes went to standard output.
     Printed(u64),
 }
 
-/// Sees what a job does to the files of a folder.
+/// Records the changes of a job to the files of a folder.
 pub(crate) struct Recorder<'a> {
     folder: &'a Folder,
-    /// Has a link to each file, so that it is there after the job has removed it, and no other one gets its number.
+    /// Has a link to each file: it survives removal by the job, and its inode number is not reused.
     kept: PathBuf,
     start: Vec<(String, Inode, Content)>,
     names: BTreeMap<String, Inode>,
@@ -54,7 +54,7 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Of the folder as it is.
+    /// Starts from the folder as it is.
     pub(crate) fn new(folder: &'a Folder) -> Result<Self> {
         let kept = folder.beside("kept");
         fs::create_dir(&kept)?;
@@ -75,12 +75,12 @@ impl<'a> Recorder<'a> {
         Ok(recorder)
     }
 
-    /// Notes what changed of the names.
+    /// Records changes of the names.
     fn look_at_names(&mut self) -> Result<()> {
         let mut now = BTreeMap::new();
         for name in self.folder.names()? {
             let path = self.folder.path(&name);
-            // A thread may have removed it meanwhile.
+            // A thread may have removed it in the meantime.
             let Ok(meta) = path.symlink_metadata() else { continue };
             now.insert(name, meta.ino());
             self.look_at(&path)?;
@@ -97,7 +97,7 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Notes what changed of the file at a path, which may be one that the system shows of a descriptor.
+    /// Records a change of the file at a path, which may be a path in the system's folder of descriptors.
     fn look_at(&mut self, path: &Path) -> Result<()> {
         let mut file = File::open(path).with_context(|| path.display().to_string())?;
         let inode = file.metadata()?.ino();
@@ -119,7 +119,7 @@ impl<'a> Recorder<'a> {
         self.kept.join(inode.to_string())
     }
 
-    /// The number and, in the system's folder of descriptors, the path of a file of this folder that is open.
+    /// The inode number of an open file of this folder, and its path in the system's folder of descriptors.
     fn open_file(&self, call: &Call, argument: usize) -> Option<(Inode, PathBuf)> {
         let path = call.descriptor(argument)?;
         let inside = path.strip_prefix(self.folder.root()).ok()?;
@@ -128,7 +128,7 @@ impl<'a> Recorder<'a> {
         (meta.is_file() && !Folder::is_temporary(inside)).then(|| (meta.ino(), link))
     }
 
-    /// What may be on the disk if the power fails after so many operations.
+    /// The possible states of the disk if the power fails after this many operations.
     pub(crate) fn crash(&self, operations: usize) -> Crash {
         let mut names: BTreeMap<String, Inode> =
             self.start.iter().map(|(name, inode, _)| (name.clone(), *inode)).collect();
@@ -139,7 +139,7 @@ impl<'a> Recorder<'a> {
             match operation {
                 Operation::Content(inode, content) => contents
                     .entry(*inode)
-                    // Of a new file nothing is there.
+                    // A new file starts empty.
                     .or_insert_with(|| vec![Rc::default()])
                     .push(content.clone()),
                 Operation::Names(changed) => changes.push(changed),
@@ -159,7 +159,7 @@ impl<'a> Recorder<'a> {
                 Operation::Printed(bytes) => printed += bytes,
             }
         }
-        // A file that has no name in any state does not count.
+        // Files without a name in any state are ignored.
         let named: BTreeSet<Inode> = names
             .values()
             .copied()
@@ -181,7 +181,7 @@ impl<'a> Recorder<'a> {
         self.operations.len()
     }
 
-    /// Makes the folder as the power failure left it.
+    /// Puts the folder into the state after the power failure.
     pub(crate) fn put(&self, disk: &Disk) -> Result<()> {
         self.folder.clear()?;
         for (name, (inode, content)) in disk {
@@ -255,7 +255,7 @@ impl Watch for Recorder<'_> {
     }
 }
 
-/// What the names of the same folder begin with.
+/// The common start of all names in a folder.
 fn of_folder(name: &str) -> &str {
     name.rfind('/').map_or("", |slash| &name[..=slash])
 }
@@ -277,16 +277,16 @@ pub(crate) fn files(disk: &Disk) -> Files {
     disk.iter().map(|(name, (_, content))| (name.clone(), content.clone())).collect()
 }
 
-/// What tells states apart.
+/// Distinguishes states.
 pub(crate) fn fingerprint(disk: &Disk) -> u64 {
     let mut hasher = DefaultHasher::new();
     disk.hash(&mut hasher);
     hasher.finish()
 }
 
-/// What may be on the disk at one moment.
+/// The possible states of the disk at one moment.
 pub(crate) struct Crash {
-    /// What is there in any case.
+    /// Names that are certain.
     names: BTreeMap<String, Inode>,
     changes: Vec<Changes>,
     files: BTreeMap<Inode, Unsynced>,
@@ -295,8 +295,7 @@ pub(crate) struct Crash {
 }
 
 impl Crash {
-    /// How many variants each part has that may or may not be there. The first variant is the one without what was not synced,
-    /// the second one has all of it.
+    /// The number of variants of each uncertain part. The first variant lacks everything unsynced, the second one has all of it.
     fn parts(&self) -> Vec<usize> {
         let mut parts = vec![2; self.changes.len()];
         for file in self.files.values() {
@@ -323,8 +322,8 @@ impl Crash {
         names.into_iter().map(|(name, inode)| (name, content(inode))).collect()
     }
 
-    /// The states, all of them if there are at most `most`; otherwise the two ends, those that differ from them in one part, and
-    /// others drawn at random, `most` together. Returns also how many there are.
+    /// The states: all of them if there are at most `most`; otherwise `most` of them: both extremes, states that differ from
+    /// these in one part, and a random sample. Also returns the number of states.
     pub(crate) fn disks(&self, most: usize, random: &mut fastrand::Rng) -> (Vec<Disk>, f64) {
         let parts = self.parts();
         let all: f64 = parts.iter().map(|variants| *variants as f64).product();
@@ -366,9 +365,9 @@ impl Crash {
 struct Unsynced {
     /// The content at that time.
     synced: Content,
-    /// Its lengths since then: that of then, the last one, and those between.
+    /// Its lengths since then: the synced one, the last one, and the ones in between.
     lengths: Vec<usize>,
-    /// What each block may hold, in the same order, and then torn or not written at all.
+    /// The possible contents of each block, in the same order, and then torn or not written at all.
     blocks: Vec<Vec<Vec<u8>>>,
 }
 
@@ -407,7 +406,7 @@ impl Unsynced {
     }
 }
 
-/// A block of a file, which has zeros after its end.
+/// A block of a file, padded with zeros.
 fn block(content: &[u8], number: usize) -> Vec<u8> {
     let from = content.len().min(number * BLOCK);
     let mut block = content[from..content.len().min(from + BLOCK)].to_vec();

@@ -1,4 +1,4 @@
-//! Lets the n-th system call of a job fail, for each n and several errors, and looks at what is left.
+//! Lets the n-th system call of a job fail, for each n and several errors, and checks the result.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use super::jobs::{Files, Folder, Job, Programs, sorted_lines};
 use super::trace::{self, Action, Call, Ended, How, Watch};
 
-/// The sorts of calls that fail.
+/// The types of calls that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sort {
     Open,
@@ -27,19 +27,19 @@ pub(crate) enum Sort {
     Lock,
     Map,
     Thread,
-    /// Memory of a thread, for its stack or for that of its signals.
+    /// Memory of a thread, for its stack or its signal stack.
     Stack,
     /// Memory for the allocator.
     Memory,
 }
 
-/// What happens to one call.
+/// The fault of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Fails(Errno),
-    /// It and all that follow fail.
+    /// It and all later calls fail.
     NoMore(Errno),
-    /// It handles fewer bytes than asked.
+    /// It handles fewer bytes than requested.
     Short,
 }
 
@@ -107,14 +107,14 @@ impl Sort {
     }
 }
 
-/// A call that was made, counted among those of its sort from the program's start on.
+/// A call of the job, numbered within its type from the program's start.
 #[derive(Clone)]
 pub(crate) struct Made {
     pub(crate) number: usize,
     pub(crate) sort: Sort,
-    /// What it is about, in words.
+    /// Its subject, in words.
     pub(crate) about: String,
-    /// The file of the job that it is about.
+    /// The job's file that it concerns.
     file: Option<String>,
 }
 
@@ -122,10 +122,10 @@ pub(crate) struct Made {
 struct Nth<'a> {
     root: &'a Path,
     fault: Option<(Sort, usize, Fault)>,
-    /// Whether the program runs, and its loader no more; of Python, whether the job does.
+    /// Whether the program runs, and no longer its loader; for Python, whether the job runs.
     started: bool,
     python: bool,
-    /// The calls so far of each sort.
+    /// The number of calls so far, by type.
     counts: BTreeMap<Sort, usize>,
     all: Vec<Made>,
 }
@@ -139,7 +139,7 @@ impl Watch for Nth<'_> {
             _ => {}
         }
         let Some(sort) = Sort::of(call).filter(|_| self.started) else { return Action::Go };
-        // Most of it is that of the interpreter.
+        // Mostly the interpreter's own.
         if self.python && sort == Sort::Memory {
             return Action::Go;
         }
@@ -192,7 +192,7 @@ impl Nth<'_> {
     }
 }
 
-/// What a run without a fault leaves.
+/// The results of a run without a fault.
 struct Good {
     ended: Ended,
     files: Files,
@@ -202,10 +202,10 @@ struct Good {
     fixed: Vec<String>,
 }
 
-/// What was tried and found.
+/// The results of a job.
 #[derive(Default)]
 pub(crate) struct Tried {
-    /// Runs with the right answer in spite of the fault, and with an error.
+    /// Runs with the right answer in spite of the fault, and runs with an error.
     pub(crate) right: u64,
     pub(crate) refused: u64,
     pub(crate) findings: Vec<String>,
@@ -223,8 +223,8 @@ impl fmt::Display for Tried {
     }
 }
 
-/// Tries calls of a job with every fault: of those of a sort about the same file the first `most`, and every one whose number
-/// doubles.
+/// Tries calls of a job with every fault: per type and file the first `most` calls, and every call whose number is a power of
+/// two.
 pub(crate) fn try_job(programs: &Programs, job: &Job, most: usize) -> Result<Tried> {
     let folder = Folder::new(programs, job)?;
     let start = folder.files()?;
@@ -287,7 +287,7 @@ fn good(folder: &Folder, job: &Job, start: &Files) -> Result<Good> {
     Ok(Good { ended, files, after, calls, fixed })
 }
 
-/// What shows whether all is well: what commands print, and the lines that were appended.
+/// The evidence that all is well: the output of commands, and the appended lines.
 fn after(folder: &Folder, job: &Job) -> Result<Vec<Vec<u8>>> {
     let mut after = folder.answers(job)?;
     if let Some(name) = job.appends {
@@ -296,7 +296,7 @@ fn after(folder: &Folder, job: &Job) -> Result<Vec<Vec<u8>>> {
     Ok(after)
 }
 
-/// Whether the answer is right in spite of the fault, and what is wrong.
+/// Returns whether the answer is right in spite of the fault, and a finding if there is one.
 fn judge(
     folder: &Folder,
     job: &Job,
@@ -319,7 +319,7 @@ fn judge(
             let names: Vec<_> = files.keys().collect();
             return finding(format!("other files: {names:?}"));
         }
-        // What is looked at afterwards may have been made in another way.
+        // Files that are checked by later commands may differ in their bytes.
         let fixed = good.fixed.iter().filter(|_| job.after.is_empty());
         if let Some(name) = fixed.into_iter().find(|name| files[*name] != good.files[*name]) {
             return finding(format!("another {name}"));
@@ -331,8 +331,8 @@ fn judge(
         };
     }
     let message = ended.stderr.trim();
-    // What Rust and glibc do where an allocation fails that nobody asks about, and Rust without a message where the stack for
-    // a thread's signals fails: the process ends as if it were killed.
+    // Rust and glibc abort the process if an unchecked allocation fails; so does Rust, without a message, if it fails to
+    // allocate a thread's signal stack.
     let aborted = ended.how == How::Signal(Signal::SIGABRT)
         && match made.sort {
             Sort::Memory => ["memory allocation of", "Fatal glibc error"]
@@ -360,22 +360,22 @@ fn judge(
         }
         let done = message.contains("could not be synced");
         let whole = done || start.get(name) == Some(bytes) || good.files.get(name) == Some(bytes);
-        // What differs from run to run, or is changed where it is, is whole if the next one can use it, as is tried below.
+        // A file that differs from run to run, or is changed in place, is checked by the next run below.
         if !whole && !job.in_place && good.fixed.contains(name) {
             return finding(format!("{name} is neither as it was nor complete"));
         }
     }
-    // Done in spite of the error, it may have removed what it removes in the end: a journal.
+    // If it is done in spite of the error, it may have removed its journal, as it does in the end.
     let kept = |name: &&String| !job.goes_on || good.files.contains_key(*name);
     if let Some(name) = start.keys().filter(kept).find(|name| !files.contains_key(*name)) {
         return finding(format!("{name} is gone"));
     }
-    // It is done, as the message says, and is not done twice: secrets are not replaced, nor lines removed.
+    // By its message it is done, and must not be done twice: secrets are not replaced, nor lines removed.
     if message.contains("could not be synced") || job.random {
         return Ok((false, None));
     }
     let (again, _) = run(folder, job, start, None)?;
-    // The next run may find that all is done.
+    // The next run may find nothing left to do.
     let done = job.goes_on && again.how == How::Exit(1);
     if again.how != good.ended.how && !done {
         return finding(format!("the next run ends with {:?}: {}", again.how, again.stderr.trim()));

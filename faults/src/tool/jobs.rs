@@ -12,27 +12,27 @@ use tempfile::TempDir;
 
 use super::trace::{self, Action, Call, How, Watch};
 
-/// A command and what surrounds it. One thread makes the same calls in each run.
+/// A command and its preparation. A job with one thread makes the same calls in each run.
 #[derive(Default)]
 pub(crate) struct Job {
     pub(crate) name: &'static str,
     /// Commands that prepare the folder, which has the files `a`, `b` and `keys` of lines, `a.gz`, and `rows.csv`.
     pub(crate) before: Vec<&'static str>,
-    /// One that follows them, and is killed when it is about to sync something for the n-th time.
+    /// A command that follows them, and is killed at its n-th sync.
     pub(crate) interrupted: Option<(&'static str, u32)>,
     pub(crate) run: &'static str,
     pub(crate) stdin: Option<&'static str>,
-    /// Commands whose output tells whether all is well.
+    /// Commands whose output shows whether all is well.
     pub(crate) after: Vec<&'static str>,
-    /// Whether a run that ends early may leave some of its work done, for the next run to go on with.
+    /// Whether a run that ends early may leave part of its work done, for the next run to continue.
     pub(crate) goes_on: bool,
-    /// The file that it appends lines to, each once in whatever order.
+    /// The file that it appends lines to, each once, in any order.
     pub(crate) appends: Option<&'static str>,
-    /// Whether files are changed where they are, so that only the commands afterwards can tell whether they are whole.
+    /// Whether files are changed in place: only the commands afterwards can check whether they are intact.
     pub(crate) in_place: bool,
-    /// Whether it prints something else each time, and replaces nothing.
+    /// Whether its output differs each time, and it replaces nothing.
     pub(crate) random: bool,
-    /// Whether `run` is a program in Python that puts lines into `out`, and not a command of umbel.
+    /// Whether `run` is a Python program that puts lines into `out`, and not a command of umbel.
     pub(crate) python: bool,
 }
 
@@ -66,11 +66,11 @@ pub(crate) fn all() -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// Runs a program in Python, for which the lines of `a` and `b` are lists. The calls that fail are those between two that
-/// nobody else makes.
+/// Runs a Python program, for which the lines of `a` and `b` are lists. Two calls that are made nowhere else mark the
+/// part in which calls fail.
 const SCRIPT: &str = include_str!("job.py");
 
-/// What runs jobs.
+/// The programs that run jobs.
 #[derive(Clone)]
 pub(crate) struct Programs {
     pub(crate) umbel: PathBuf,
@@ -132,7 +132,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Puts the files back as they were, and removes all others. A file that is there keeps its number.
+    /// Restores the files, and removes all others. An existing file keeps its inode number.
     pub(crate) fn put(&self, files: &Files) -> Result<()> {
         for name in self.names()? {
             if !files.contains_key(&name) {
@@ -177,7 +177,7 @@ impl Folder {
         self.root.join(name)
     }
 
-    /// A path on the same file system, in no folder that a job sees.
+    /// A path on the same file system, outside of the job's folder.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.base.path().join(name)
     }
@@ -198,7 +198,7 @@ impl Folder {
         command
     }
 
-    /// What runs a job, or another command like it.
+    /// The command of a job, or another one like it.
     pub(crate) fn command(&self, job: &Job, run: &str) -> Command {
         if !job.python {
             return self.umbel(run);
@@ -208,7 +208,7 @@ impl Folder {
         command
     }
 
-    /// What the commands print that show whether all is well.
+    /// The output of the commands that show whether all is well.
     pub(crate) fn answers(&self, job: &Job) -> Result<Vec<Vec<u8>>> {
         let run = |arguments: &&str| {
             let output = self.umbel(arguments).output().with_context(|| arguments.to_string())?;
@@ -243,7 +243,7 @@ impl Folder {
             .collect()
     }
 
-    /// The names of temporary files that are left.
+    /// The names of leftover temporary files.
     pub(crate) fn left(&self) -> Result<Vec<String>> {
         let names = fs::read_dir(self.tmp())?
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
@@ -266,7 +266,7 @@ const TMP: &str = "tmp";
 /// A folder in it.
 const MORE: &str = "more";
 
-/// Kills a program that is about to sync something once more.
+/// Kills a program at its n-th sync.
 struct Kill {
     syncs: u32,
 }

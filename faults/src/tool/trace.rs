@@ -1,4 +1,4 @@
-//! Runs a program and stops it at each of its system calls: to see them, to let them fail, or to let them do less than asked.
+//! Runs a program and stops it at each of its system calls: to record them, to let them fail, or to let them do less.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, OsString};
@@ -32,7 +32,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The file that an argument, a descriptor, stands for.
+    /// The file of a descriptor, given as an argument.
     pub(crate) fn descriptor(&self, argument: usize) -> Option<PathBuf> {
         fs::read_link(self.link(argument)).ok()
     }
@@ -47,7 +47,7 @@ impl Call {
         self.descriptor(0) == output.ok()
     }
 
-    /// A path that an argument points to, from the working folder or from that of the descriptor before it.
+    /// A path that an argument points to, relative to the working folder or to the folder of the descriptor before it.
     pub(crate) fn path(&self, argument: usize, from: Option<usize>) -> Option<PathBuf> {
         let mut bytes = self.bytes(self.arguments[argument], 4096);
         bytes.push(0);
@@ -60,7 +60,7 @@ impl Call {
         Some(base.join(path))
     }
 
-    /// What the program has in its memory.
+    /// Reads the program's memory.
     pub(crate) fn bytes(&self, address: u64, most: usize) -> Vec<u8> {
         let mut bytes = vec![0; most];
         let memory = File::open(format!("/proc/{}/mem", self.thread));
@@ -79,18 +79,18 @@ impl Call {
     }
 }
 
-/// What is done with a call.
+/// The treatment of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Go,
     Fail(Errno),
-    /// The third argument, a number of bytes, is less.
+    /// The third argument, a number of bytes, is reduced.
     Shorten(u64),
     /// The program is killed before the call.
     Kill,
 }
 
-/// Sees the calls of a program.
+/// Watches the calls of a program.
 pub(crate) trait Watch {
     /// A call begins.
     fn enter(&mut self, call: &Call) -> Action;
@@ -185,7 +185,7 @@ fn trace(child: Pid, watch: &mut dyn Watch) -> Result<How> {
             _ => continue,
         };
         match ptrace::syscall(thread, signal) {
-            // It was killed meanwhile.
+            // It was killed in the meantime.
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(error) => return Err(error.into()),
         }
@@ -203,7 +203,7 @@ fn at_call(
     };
     match info.op {
         libc::PTRACE_SYSCALL_INFO_ENTRY => {
-            // SAFETY: the kernel says that these are the fields of a call's start.
+            // SAFETY: at the start of a call the kernel fills these fields.
             let entry = unsafe { info.u.entry };
             let call = Call { thread, number: entry.nr as i64, arguments: entry.args };
             let action = watch.enter(&call);
@@ -218,14 +218,14 @@ fn at_call(
         libc::PTRACE_SYSCALL_INFO_EXIT => match inside.remove(&thread) {
             Some((call, Action::Fail(error))) => {
                 let result = match call.number {
-                    // No error, but an end of the heap that is not the one asked for.
+                    // Not an error, but an end of the heap other than the requested one.
                     libc::SYS_brk => 0,
                     _ => -i64::from(error as i32),
                 };
                 change(thread, |registers| registers.rax = result as u64)?;
             }
             Some((call, _)) => {
-                // SAFETY: the kernel says that these are the fields of a call's end.
+                // SAFETY: at the end of a call the kernel fills these fields.
                 let exit = unsafe { info.u.exit };
                 if exit.is_error == 0 {
                     watch.leave(&call)?;

@@ -1,4 +1,4 @@
-//! The module in a server: any commands and any snapshots are refused or taken; a value that is taken survives every way
+//! The module in a server: any commands and any snapshots are refused or accepted; an accepted value survives every way
 //! of saving it.
 
 #![no_main]
@@ -11,7 +11,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use server::{Field, Reply, Server, Value};
 
-/// What the module sees, one after the other.
+/// The steps that the module sees, one after the other.
 #[derive(Arbitrary, Debug)]
 enum Step<'a> {
     /// A command with any arguments.

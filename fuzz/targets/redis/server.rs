@@ -127,13 +127,13 @@ impl Value {
 /// A part of a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// So many replies follow.
+    /// This many replies follow.
     Follow(usize),
     Error(String),
     Other,
 }
 
-/// What the module calls back with; it finds the functions by the first field.
+/// The module's way to call back: it finds the functions through the first field.
 #[repr(C)]
 pub struct Context {
     find: unsafe extern "C" fn(*const c_char, *mut *mut c_void) -> c_int,
@@ -310,7 +310,7 @@ extern "C" fn no_pointer() -> *mut c_void {
     null_mut()
 }
 
-/// For what is only passed on.
+/// For pointers that are only passed on.
 extern "C" fn some_pointer() -> *mut c_void {
     std::ptr::dangling_mut()
 }
@@ -325,7 +325,7 @@ extern "C" fn register_text(
     _: *const c_void,
     kept: *mut c_void,
 ) -> c_int {
-    /// Until the end of the program, so that it does not count as a leak.
+    /// Kept until the end of the program: it must not count as a leak.
     static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     KEPT.lock().unwrap().push(kept.expose_provenance());
     0

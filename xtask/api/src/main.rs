@@ -1,7 +1,7 @@
-//! Compares the public interface of the libraries with `api.txt` in their folders, so that no change of it goes unseen.
+//! Compares the public interface of the libraries with `api.txt` in their folders, to catch every change of it.
 //!
-//! The list comes from rustdoc's JSON, which is unstable: this program stands in for rustdoc when cargo calls it, and
-//! allows rustdoc what else only a nightly may. (Allowing it for all of cargo would compile every dependency again.)
+//! The list comes from rustdoc's JSON, which is unstable: this program replaces rustdoc when cargo calls it, and
+//! enables its nightly features. (Enabling them for all of cargo would compile every dependency again.)
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn compare(library: &str, update: bool) -> Result<bool> {
         .sorted(true)
         .build();
     let now = match listed {
-        // What is exported at the root too is listed twice.
+        // Items that are also exported at the root are listed twice.
         Ok(api) => unique(&api.to_string()),
         // The format changes with the compiler, and cannot be read by one version of the reader.
         Err(error) => {

@@ -39,7 +39,7 @@ const PROGRAMS: [&str; 10] = [
     "foreign",
 ];
 
-/// What to fuzz, and for how long.
+/// The targets to fuzz, and for how long.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// `file`, `operations`, `sets`, `redis`, `shared`, `peers`, `footer`, `pages`, `index`, `foreign` or the name of a format, such as `guava`; all of them by default.

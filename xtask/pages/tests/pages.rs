@@ -1,7 +1,7 @@
-//! The Rust blocks of the Markdown pages: all compile, and those of docs/net.md and docs/rust.md print what the page shows.
+//! The Rust blocks of the Markdown pages: all compile; in docs/networks.md and docs/rust.md they print what the page shows.
 //!
-//! They run in order, in one folder. A block may use `?`. What it prints with `println!` is compared with the `text` block
-//! that follows it, if one does.
+//! They run in order, in one folder. A block may use `?`. Its `println!` output is compared with the `text` block that
+//! follows it, if any.
 #![allow(dead_code, unsafe_code)]
 
 use std::env;

@@ -49,9 +49,7 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
             let triple = plain(triple);
             let folder = programs::with_licences("umbel-redis", "umbel-redis", "", &triple)?;
             fs::copy(&library, folder.join(FILE))?;
-            for page in ["redis.md", "redis-production.md"] {
-                fs::copy(root().join("docs").join(page), folder.join(page))?;
-            }
+            fs::copy(root().join("docs/redis.md"), folder.join("redis.md"))?;
             Ok((programs::pack(&folder, &triple, out)?, used + build::told(twice)))
         })
     });

@@ -23,7 +23,7 @@ const PYTHON: Python = Python {
 /// A system that a wheel is made for.
 struct System {
     triple: &'static str,
-    /// The oldest libraries that it works with, as the name of the wheel says.
+    /// The oldest libraries that it works with, as in the wheel's name.
     oldest: &'static str,
 }
 /// Wheels that cannot be tried here are tried by the workflow `release`, before anything is published.

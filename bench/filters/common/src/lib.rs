@@ -1,5 +1,5 @@
-//! What every filter program of the benchmark shares: its arguments, the keys, the timing, the check of the answers and
-//! the lines it prints.
+//! Shared by all filter programs of the benchmark: arguments, keys, timing, the check of the answers and the lines to
+//! print.
 //!
 //! A program measures one case: a number of keys, a rate and a form of keys. It makes the keys, fills and queries its
 //! filters, and prints one JSON object per line. It has no dependencies, so a program's lock file holds only its peer.

@@ -20,7 +20,7 @@ const TRIALS: u64 = 4_000_000;
 const RATE_HITS: f64 = 1_000.0;
 /// Filters that grow are also planned for this fraction of the keys.
 pub const GROWN: u64 = 64;
-/// What such a filter is called.
+/// The name of such a filter.
 pub const GROWN_NAME: &str = "grown from 1/64";
 /// Numbers of keys never inserted start here.
 const FRESH: u64 = 1 << 40;
@@ -57,7 +57,7 @@ pub trait Filter<K>: Sync + Sized {
         false
     }
 
-    /// Whether it drops old keys for new ones, so that members may not be found.
+    /// Whether it drops old keys for new ones and may miss members.
     fn forgets(&self) -> bool {
         false
     }
@@ -251,7 +251,7 @@ impl<K: Key> Bench<K> {
     }
 }
 
-/// Counts the answers that are true, in bytes, so that it takes a twentieth of a nanosecond each.
+/// Counts the true answers, in bytes: that takes a twentieth of a nanosecond each.
 pub fn count(found: &[bool]) -> usize {
     let of_chunk = |chunk: &[bool]| chunk.iter().map(|&found| u8::from(found)).sum::<u8>();
     found.chunks(128).map(|chunk| usize::from(of_chunk(chunk))).sum()

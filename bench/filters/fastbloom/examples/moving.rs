@@ -53,7 +53,7 @@ mod on_umbel {
         assert_eq!(shared.into_filter(), seen);
         assert_eq!(first, new);
 
-        // What fastbloom has no word for: the rate as it is now, and a checked file.
+        // Missing in fastbloom: the current rate, and a checked file.
         let opened = Blocked::from_bytes(&seen.to_bytes())?;
         assert!(opened == seen && seen.receipt().fpp < 0.011);
         Ok((new, wrong, first))

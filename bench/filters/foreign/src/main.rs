@@ -58,7 +58,7 @@ batch!(RocksDb, |n, fpp| rocksdb(n, fpp), |filter, hashes| {
     filter.insert_hashes(hashes).expect("room");
 });
 
-/// RocksDB has no size for a rate: that of umbel's blocked filter, whose blocks are as large.
+/// RocksDB does not plan a size for a rate: use the size of umbel's blocked filter, whose blocks are as large.
 fn rocksdb(n: u64, fpp: f64) -> RocksDb {
     let bits = 8 * Plan::for_keys(Kind::Blocked, n, fpp).expect("a plan").bytes();
     let bits_per_key = Some(bits as f64 / n as f64);

@@ -28,7 +28,7 @@ one_by_one!(Planned<GROWN>, u64, |filter, key| filter.insert(key), filter.contai
     const ASKING: &'static [u64] = &[1];
 
     // Each filter has 0.85 times the rate of the one before, and the first has all of `fpp`: with
-    // seven of them more than four times what was asked for.
+    // seven of them more than four times the requested rate.
     fn promise(&self, fpp: f64) -> RangeInclusive<f64> {
         fpp..=5.0 * fpp
     }

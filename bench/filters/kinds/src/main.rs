@@ -1,5 +1,5 @@
 //! All kinds of umbel's filters, through `AnyFilter`: `bench-kinds N FPP hashed KIND`. A kind that cannot be made from
-//! a number of keys and a rate alone says why.
+//! a number of keys and a rate alone prints the reason.
 //!
 //! `bench-kinds list FPP` prints the kinds to be measured at a rate, one per line.
 
@@ -21,7 +21,7 @@ const BLOCK: usize = 1024;
 const PARAMETERS: [(&str, f64); 4] =
     [("counting:8", 0.01), ("counting:16", 0.01), ("bloomier:8", 0.01), ("bloomier:16", 0.001)];
 /// A kind that remembers the most recent keys gets this many times as many older ones before it is measured: its rate
-/// is that of a stream, not of a new filter.
+/// is the rate in a stream, not in a new filter.
 const PAST: u64 = 4;
 /// Numbers of those keys start here; members and misses have others.
 const PAST_KEYS: u64 = 1 << 41;
@@ -134,7 +134,7 @@ impl Way for Grown {
     }
 }
 
-/// A filter of the kind; `None` before it is built, in kinds that are built at once.
+/// A filter of the kind; `None` before it is built, in kinds that are built in one go.
 struct Any<W> {
     plan: Plan,
     /// Keys it has been given when it is measured.

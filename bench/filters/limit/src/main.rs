@@ -1,10 +1,9 @@
 //! The limit: one load from a random cache line for each key, over as many bytes as umbel's filter of the case has.
 //! Anything that a filter does beyond that takes extra time.
 //!
-//! Lines come from the same hashes as the filters', by the same multiply-high: given ones, or those of integers and texts by
-//! the same hash function. `one` loads line after line, with as
-//! many in flight as the processor finds ahead by itself; `batch` prefetches each line [`AHEAD`] keys earlier. Both
-//! with huge pages and with ordinary ones.
+//! Lines come from the same hashes as the filters', by the same multiply-high: given hashes, or hashes of integers and texts
+//! by the same function. `one` loads line after line, with as many in flight as the processor finds ahead by itself; `batch`
+//! prefetches each line [`AHEAD`] keys earlier. Both with huge pages and with ordinary ones.
 
 use bench_common::{Bench, Case, Hashed, Key, KeyForm, Sample, Text};
 use memmap2::{Advice, MmapMut};
@@ -16,7 +15,7 @@ const AHEAD: usize = 128;
 #[repr(C, align(64))]
 struct Line([u64; 8]);
 
-/// Reads a line for each key, gives the sum of what was read.
+/// Reads a line for each key, and returns the sum of the values read.
 type Read<K> = fn(&[Line], &[K]) -> usize;
 
 /// A key with the hash that a filter sees.

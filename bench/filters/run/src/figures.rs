@@ -37,7 +37,7 @@ impl fmt::Display for Spread {
     }
 }
 
-/// What is compared: same keys, number and rate.
+/// The basis of a comparison: same keys, number and rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Case<'a> {
     pub(crate) keys: &'a str,
@@ -86,7 +86,7 @@ impl<'a> From<&'a Sample> for Who<'a> {
 pub(crate) type Rounds = BTreeMap<u64, f64>;
 
 impl Record {
-    /// All samples of one figure. The limit reads, whatever is asked for.
+    /// All samples of one figure. The limit reads, whatever the operation.
     pub(crate) fn samples_of(&self, case: Case<'_>, who: Who<'_>, op: &str) -> Vec<&Sample> {
         let op = if who.peer == "limit" { "read" } else { op };
         self.samples

@@ -5,7 +5,7 @@ use crate::record::Record;
 
 const OPS: [&str; 3] = ["insert", "hit", "miss"];
 const SBBF: &str = "sbbf-rs-safe";
-/// Bits at most, over those of the classic formula.
+/// The most bits, as a multiple of the classic formula's.
 const BITS: [(f64, f64); 3] = [(0.1, 1.03), (0.01, 1.06), (0.001, 1.10)];
 
 /// One goal in one case.
@@ -115,7 +115,7 @@ fn add(
     }
 }
 
-/// Bits over those of the classic formula, and the rate counted over the one asked for.
+/// Bits as a multiple of the classic formula's, and the counted rate as a multiple of the requested one.
 fn size(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
     let samples = record.samples_of(case, Who::batch("umbel"), "hit");
     let classic = -case.fpp.ln() / std::f64::consts::LN_2.powi(2);

@@ -24,7 +24,7 @@ const TWO_LINES: &str = "two lines of as many bytes";
 /// Their name for a filter called by its own type, as peers and limits are, and not through `AnyFilter`.
 const TYPED: &str = "typed";
 
-/// After the kinds; xorf first, for it stands beside bloomier, the last of them.
+/// After the kinds; xorf first, to follow bloomier, the last of them.
 const PEERS: &[Program] = &[
     program("xorf", &["hashed"]),
     program("qfilter", &["hashed"]),
@@ -35,7 +35,7 @@ const PEERS: &[Program] = &[
     program("sbbf", &["hashed"]),
 ];
 
-/// What a reader must know about peers: the first word of the name, a colon, and the note.
+/// Notes on peers for readers: the first word of the name, a colon, and the note.
 const NOTES: &str = include_str!("notes.txt");
 
 /// The cases left by `only`. The kinds' program must exist: it lists the kinds.
@@ -211,7 +211,7 @@ fn goals(record: &Record) -> Vec<Goal> {
     goals
 }
 
-/// The rate of umbel's kind that is nearest to passing the rate asked for.
+/// The rate of umbel's kind that is nearest to exceeding the requested one.
 fn worst_rate(record: &Record, case: Case<'_>) -> Goal {
     let ours = record.samples.iter().filter(|sample| {
         Case::from(*sample) == case && is("umbel", &sample.peer) && !is_yardstick(&sample.variant)

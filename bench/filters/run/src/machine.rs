@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::record::About;
 
-/// What a record says about where it was made.
+/// The entry about the machine and circumstances of a record.
 pub(crate) fn about(command: String, kinds: bool, rounds: u64) -> About {
     let cpuinfo = read("/proc/cpuinfo");
     About {
@@ -50,7 +50,7 @@ pub(crate) fn date() -> String {
     output("date", &["-u", "+%F"])
 }
 
-/// Ticks that processors worked so far: all of them, and those of this process's ended children.
+/// Ticks that processors worked so far: in total, and in this process's ended children.
 #[derive(Clone, Copy)]
 pub(crate) struct Ticks {
     total: u64,

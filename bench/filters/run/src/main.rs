@@ -103,7 +103,7 @@ fn free_path(folder: &Path, what: &str, quick: bool) -> PathBuf {
     paths.find(|path| quick || !path.exists()).expect("endless")
 }
 
-/// Writes table and plots beside the record; prints the table of kinds, which has no plots.
+/// Writes table and plots next to the record; prints the table of kinds, which has no plots.
 fn report(path: &Path) -> Result<bool> {
     let record = Record::read(path)?;
     let beside = |ending: &str| path.with_extension("").with_extension(ending);

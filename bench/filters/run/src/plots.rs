@@ -1,4 +1,4 @@
-//! The plots: nanoseconds per key against keys, and rate against bits per key. Colours are those of Okabe and Ito, which most
+//! The plots: nanoseconds per key against keys, and rate against bits per key. Colours are from Okabe and Ito, which most
 //! colour-blind people can distinguish, and the same in both.
 
 use std::path::Path;
@@ -117,7 +117,7 @@ pub(crate) fn rate(record: &Record, path: &Path) -> Result<()> {
         chart.draw_series([Text::new(name, ends[1], ("sans-serif", TEXT))])?;
     }
     // One way of calling a filter is enough, since its bits are the same. If several are at one spot, the first are
-    // drawn larger, so that each shows around the next.
+    // drawn larger, and each shows around the next.
     let filters = ["fastbloom", "umbel", "datasketches", "sbbf-rs-safe", "xorf BinaryFuse8"];
     for (peer, radius) in filters.into_iter().zip([9, 7, 5, 6, 5]) {
         let style = STYLES.iter().find(|style| style.who.peer == peer).expect("it has one");

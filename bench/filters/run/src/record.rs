@@ -17,7 +17,7 @@ pub(crate) enum Line {
     End(End),
 }
 
-/// What was measured, and on what.
+/// The subject and circumstances of a measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct About {
     pub(crate) date: String,
@@ -55,7 +55,7 @@ pub(crate) struct Sample {
     /// Whether `insert` is the whole construction.
     #[serde(default)]
     pub(crate) built: bool,
-    /// Share of the members asked for that were found; older records have full ones only.
+    /// Share of the looked-up members that were found; older records have full ones only.
     #[serde(default = "all")]
     pub(crate) found: f64,
     pub(crate) bits_per_key: f64,
@@ -84,7 +84,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
-/// What is known at the end.
+/// Known only at the end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct End {
     pub(crate) seconds: f64,

@@ -19,9 +19,9 @@ use crate::record::{About, End, Failure, Line};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
     pub(crate) folder: &'static str,
-    /// An argument of its own, after those of the case.
+    /// An extra argument, after the arguments of the case.
     pub(crate) argument: Option<&'static str>,
-    /// Names its figures when not empty, beside the plain ones.
+    /// Distinguishes its figures from the plain ones; empty for these.
     pub(crate) variant: &'static str,
     pub(crate) environment: &'static [(&'static str, &'static str)],
     pub(crate) keys: &'static [&'static str],
@@ -37,7 +37,7 @@ pub(crate) const fn program(folder: &'static str, keys: &'static [&'static str])
     Program { folder, argument: None, variant: "", environment: &[], keys, rates: &RATES }
 }
 
-/// What glibc needs to be told to ask for huge pages, as umbel does by itself.
+/// Makes glibc request huge pages, as umbel does by itself.
 const HUGE: &[(&str, &str)] = &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")];
 
 const PROGRAMS: &[Program] = &[
@@ -85,7 +85,7 @@ impl Case {
     }
 }
 
-/// Which cases and programs are wanted: `what=value` words.
+/// The cases and programs to run: `what=value` words.
 pub(crate) struct Only<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Only<'a> {

@@ -1,4 +1,4 @@
-//! The Markdown page: what was measured on what, goals, losses, and a table for each case.
+//! The Markdown page: the circumstances, goals, losses, and a table for each case.
 
 use std::fmt::Write;
 
@@ -92,8 +92,8 @@ pub(crate) fn goal_table(goals: &[Goal], what: &str, page: &mut String) {
     page.push('\n');
 }
 
-/// Where another filter's time is below that of one of umbel's ways with as many threads: of the ways with the same calls, one
-/// key or a batch, or of all if none has them.
+/// The cases where another filter is faster than umbel, called in the same way with as many threads: key by key or in batches;
+/// or in any way if umbel has none like it.
 fn losses(record: &Record, page: &mut String) {
     let mut rows = String::new();
     for case in record.cases() {

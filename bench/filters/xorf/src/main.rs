@@ -44,7 +44,7 @@ macro_rules! fuse {
             }
 
             fn insert(&mut self, keys: &[K]) {
-                // Built in several passes: hashed before, so that no pass hashes again.
+                // Built in several passes: hashing first avoids hashing again in each pass.
                 let integers: Vec<u64> = keys.iter().map(K::integer).collect();
                 let integers = integers.iter().copied();
                 self.0 = $type::try_from_iterator(integers).expect("distinct keys");

@@ -1,5 +1,5 @@
-//! A module whose commands get each argument and reply with a boolean for it, without a key or a filter. What the server
-//! needs for such a command is the limit for every module.
+//! A module whose commands get each argument and reply with a boolean for it, without a key or a filter: the server's
+//! own cost of such a command is the limit for every module.
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr::null_mut;
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     _: *mut *mut c_void,
     _: c_int,
 ) -> c_int {
-    // SAFETY: the first field of a context is the function that finds others; the types are those of `redismodule.h`.
+    // SAFETY: the first field of a context is the function that finds others; the types are as in `redismodule.h`.
     unsafe {
         let get: unsafe extern "C" fn(*const c_char, *mut *mut c_void) -> c_int = *ctx.cast();
         macro_rules! find {
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
             bool: find!(c"RedisModule_ReplyWithBool"),
         });
         (api.attribs)(ctx, c"limit".as_ptr(), 1, 1);
-        // The flags and keys are those of the commands that are compared with it.
+        // The flags and keys of the commands that are compared with it.
         for (name, command, flags) in [
             (c"limit.add", one as Command, c"write deny-oom"),
             (c"limit.madd", many, c"write deny-oom"),
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     0
 }
 
-/// Replies with the lowest bit of an argument's length, so that the argument is read.
+/// Replies with the lowest bit of an argument's length, which makes it read the argument.
 ///
 /// # Safety
 /// Called by the server.

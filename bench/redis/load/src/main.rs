@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// The key with a number: digits of a bijection, so that no two are equal and their order is random.
+/// The key with a number: digits of a bijection, which makes keys distinct and their order random.
 fn key(number: u64) -> [u8; KEY] {
     let mut mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -129,7 +129,7 @@ fn fill_umbel(keys: u64, full: u64, fpp: f64, ports: &str) -> Result<()> {
     Ok(())
 }
 
-/// What is sent.
+/// The commands to send.
 #[derive(Clone, Copy)]
 struct Work<'a> {
     command: &'a str,
@@ -158,7 +158,7 @@ impl Work<'_> {
     }
 }
 
-/// What came of it.
+/// The results.
 struct Sent {
     seconds: Duration,
     ones: usize,

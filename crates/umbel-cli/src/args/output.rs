@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 
+use umbel_sets::Labels;
 use umbel_sets::inputs::Rows;
 
+use crate::named::Choice;
 use crate::standard::is_standard;
 
 /// What is done about a file that is there.
 #[derive(Debug, Args)]
 pub(crate) struct ReplaceArgs {
-    /// Replace a file of another sort too (umbel help options has the rule)
+    /// Overwrite FILE even if it holds something else (e.g. a filter)
     #[arg(short, long)]
     pub(crate) force: bool,
 }
@@ -19,7 +21,7 @@ pub(crate) struct ReplaceArgs {
 /// Where text goes.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Write to FILE instead of standard output; it may be one of the inputs of lines
+    /// Write to FILE, which may be an input [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -46,12 +48,12 @@ pub(crate) enum Print {
 /// What is printed of records that are found.
 #[derive(Debug, Args)]
 pub(crate) struct PrintArgs {
-    /// Print this of each record: all of it, or its --key alone
-    #[arg(long, value_name = "WHAT", default_value = "record")]
+    /// Print the whole record, or the key alone: record or key
+    #[arg(long, value_name = "WHAT", default_value = "record", hide_possible_values = true)]
     pub(crate) print: Print,
-    /// Print the result in the order of the bytes compared, or with --key of the keys', field by field, as LC_ALL=C sort does [default: as read]
+    /// Sort the result by the bytes compared, like LC_ALL=C sort [default: as read]
     ///
-    /// What is ignored does not order: with --ignore-case a is before B, and rows of CSV are in the order of their values.
+    /// The order is of what is compared: with --ignore-case, a is before B. Keys of several fields sort field by field.
     #[arg(long)]
     pub(crate) sort: bool,
 }
@@ -75,3 +77,9 @@ pub(crate) struct ResultArgs {
     #[arg(long, conflicts_with_all = ["output", "explain"])]
     pub(crate) total: bool,
 }
+
+/// What stands for a file in front of a line.
+pub(crate) const LABELS: [Choice<Labels>; 2] = [
+    ("numbers", "Its number among the files, from 1", Labels::Numbers),
+    ("names", "Its name", Labels::Names),
+];

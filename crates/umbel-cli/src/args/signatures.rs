@@ -7,11 +7,11 @@ use clap::{ArgGroup, Args, ValueHint};
 /// How a file that is written is signed.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SignArgs {
-    /// Sign the file that is written with this signing key (umbel key new --signing makes one)
+    /// Sign the written file with this signing key (umbel filter key new --signing makes one)
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, help_heading = "Signatures")]
     #[arg(group = "signature")]
     pub(crate) sign: Option<PathBuf>,
-    /// Number of this version, which the signature covers: higher than that of the version before
+    /// Number of this version, which the signature covers: higher than the version before
     #[arg(long, value_name = "N", requires = "sign", help_heading = "Signatures")]
     #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) serial: Option<u64>,

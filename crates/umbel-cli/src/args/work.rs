@@ -5,8 +5,10 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum, ValueHint};
 use umbel_numbers::Bytes;
-use umbel_sets::Empty;
+use umbel_sets::{Bad, Empty, Missing, Ragged};
 
+use super::ResultArgs;
+use crate::named::{self, Choice};
 use crate::target::Sort;
 
 /// What the verbs that go through lines share.
@@ -17,17 +19,19 @@ pub(crate) struct Work {
     /// Read more file names from LIST, one per line, or NUL-separated with --null; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub(crate) files_from: Option<PathBuf>,
-    /// Read all files in each folder named, and in folders within it, as if each was named
+    /// Read every file in the named folders, recursively
     ///
-    /// They are read in the order of their paths, byte by byte. Hidden files are read too; links in a folder are not followed,
-    /// and pipes and devices in it are left out, as grep -r does. A file that cannot be read, or is damaged, is named, and
-    /// counts up to there; the others are read, and the exit status is 2.
+    /// Files are read in the byte order of their paths, hidden ones included. As with grep -r, links in a folder are not followed,
+    /// and pipes and devices are skipped. A file that is damaged or cannot be read is reported, and counts up to there; the
+    /// others are read, and the exit status is 2.
     #[arg(short, long, help_heading = "Input")]
     pub(crate) recursive: bool,
     /// End lines with a NUL byte instead of a line feed, in input and output
     #[arg(short = '0', long = "null", help_heading = "Input")]
     pub(crate) null: bool,
-    /// Memory cap of the whole process, from 16MiB, e.g. 4GiB [default: a quarter of the machine's memory]
+    /// Memory cap, e.g. 4GiB [default: a quarter of the machine's memory]
+    ///
+    /// At least 16MiB. It bounds the whole process, which stays below the cap plus 32 MiB.
     #[arg(short, long, value_name = "SIZE", help_heading = "Resources")]
     pub(crate) memory: Option<Bytes>,
     /// Number of threads [default: one per processor, fewer under a small --memory]
@@ -35,13 +39,9 @@ pub(crate) struct Work {
     pub(crate) threads: Option<std::num::NonZeroUsize>,
     /// Folder for temporary files; repeat to use several in turn [default: $TMPDIR or /tmp]
     ///
-    /// A file goes on in the next folder when the disk of its own is full. Temporary files are gone after the run, however
-    /// it ends.
+    /// When one disk is full, a file continues in the next folder. Temporary files are gone after the run, however it ends.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Resources")]
     pub(crate) tmp: Vec<PathBuf>,
-    /// Print the plan (passes, bytes, memory) and exit
-    #[arg(long, help_heading = "Messages")]
-    pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) voice: Voice,
 }
@@ -66,25 +66,30 @@ impl Work {
 /// What a record is, and what of it is its key.
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
-    /// Read comma-separated values (RFC 4180), in which quoted fields may contain line feeds
+    /// Read CSV (RFC 4180); quoted fields may contain line feeds
     #[arg(long, help_heading = "Input", conflicts_with_all = ["tsv", "jsonl", "null"])]
     pub(crate) csv: bool,
-    /// Read tab-separated values, in which quotes have no meaning
+    /// Read tab-separated values; quotes have no meaning
     #[arg(long, help_heading = "Input", conflicts_with_all = ["jsonl", "null"])]
     pub(crate) tsv: bool,
     /// Read JSON, one value per line
     #[arg(long, help_heading = "Input", conflicts_with = "null")]
     pub(crate) jsonl: bool,
-    /// Read words separated by blanks, as awk does: --key 7 is the seventh word of a line
+    /// Read words separated by blanks; --key 7 is the seventh, as in awk
     ///
-    /// A carriage return at the end of a line is no part of the last word.
+    /// A carriage return at the end of a line does not belong to the last word.
     #[arg(long, help_heading = "Input", conflicts_with_all = ["csv", "tsv", "jsonl"], requires = "key")]
     pub(crate) fields: bool,
-    /// Compare or look up this field instead of the whole record; repeat for a key of several fields
+    /// Compare this field instead of the whole record; repeat for several
     ///
-    /// A column, by its name in the header or its number from 1; or a path into JSON: user.id, tags.0, or a JSON
-    /// pointer such as /a.b/c. LEFT=RIGHT where the first file and the others have different names (common, except, diff, join),
-    /// and LEFT= where the others are lists of keys, one per line; an equals sign in a name is written twice. Whole records are printed, whatever their key.
+    /// FIELD is a column's name or number (from 1), or a path in JSON: user.id, tags.0, or a JSON pointer such as /a.b/c. Files named
+    /// .csv, .tsv, .jsonl or .ndjson, compressed or not, then need no --csv, --tsv or --jsonl. Whole records are printed.
+    ///
+    /// LEFT=RIGHT if the other files name the field differently (common, except, diff, join).
+    ///
+    /// LEFT= if the other files are bare lists of keys, one per line (common, except, join).
+    ///
+    /// An equals sign in a name is written twice.
     #[arg(short, long, value_name = "FIELD", help_heading = "Input")]
     pub(crate) key: Vec<String>,
     /// Treat the first record as data: columns are named by number, and no header is printed
@@ -92,46 +97,37 @@ pub(crate) struct RecordArgs {
     pub(crate) no_header: bool,
     /// Byte between the fields of --csv, e.g. ; or \t for a tab; repeat for files that differ [default: ,]
     ///
-    /// The first one is that of the first file and of the output; the last one holds for all files after it.
+    /// The first is for the first file and the output, the last for all remaining files.
     #[arg(short, long, value_name = "BYTE", help_heading = "Input")]
     pub(crate) delimiter: Vec<Delimiter>,
-    /// What quotes mean in --csv: with none, they are bytes like others, as in inch marks
-    #[arg(
-        long,
-        value_name = "WHAT",
-        default_value = "double",
-        help_heading = "Input",
-        conflicts_with = "raw"
-    )]
+    /// What quotes mean in --csv: with none, they are ordinary bytes, such as inch marks
+    #[arg(long, value_name = "WHAT", default_value = "double", conflicts_with = "raw")]
+    #[arg(help_heading = "Input")]
     pub(crate) quotes: Quotes,
-    /// Leave out the first N lines of each file, as before a header
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 0,
-        hide_default_value = true,
-        help_heading = "Input",
-        conflicts_with = "null"
-    )]
-    #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
+    /// Skip the first N lines of each file, before the header
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(help_heading = "Input", value_parser = umbel_numbers::number::<u64>(0..=u64::MAX), conflicts_with = "null")]
     pub(crate) skip: u64,
-    /// Leave out lines that begin with BYTE, e.g. #
+    /// Skip lines that begin with BYTE, e.g. #
     #[arg(long, value_name = "BYTE", help_heading = "Input", conflicts_with = "null")]
     pub(crate) comment: Option<Delimiter>,
-    /// What to do with a row of --csv or --tsv that has fewer or more fields than its file has columns [default: take it as it
-    /// is where no column moves]
-    #[arg(long, value_name = "WHAT", help_heading = "Input")]
-    pub(crate) ragged: Option<OnRagged>,
+    /// What to do with a row that has more or fewer fields than the file has columns [default: accept it if no column moves]
+    #[arg(long, value_name = "WHAT", value_parser = named::choices(ON_RAGGED))]
+    #[arg(help_heading = "Input")]
+    pub(crate) ragged: Option<Ragged>,
     /// What to do with a record that lacks a field of the key
     #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Input")]
-    pub(crate) missing: OnMissing,
-    /// What an empty value in a key is [default: value; keep for join]
-    #[arg(long, value_name = "WHAT", help_heading = "Input")]
-    pub(crate) empty: Option<OnEmpty>,
+    #[arg(value_parser = named::choices(ON_MISSING))]
+    pub(crate) missing: Missing,
+    /// How to treat an empty value in a key [default: value; keep for join]
+    #[arg(long, value_name = "WHAT", value_parser = named::choices(ON_EMPTY))]
+    #[arg(help_heading = "Input")]
+    pub(crate) empty: Option<Empty>,
     /// What to do with a record that cannot be parsed
-    #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Input")]
-    pub(crate) bad: OnBad,
-    /// Compare whole rows of --csv and values of --jsonl as they are written: "x",1 and x,1 then differ, and 1.0 and 1
+    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = named::choices(ON_BAD))]
+    #[arg(help_heading = "Input")]
+    pub(crate) bad: Bad,
+    /// Compare rows of --csv and values of --jsonl as written: "x",1 differs from x,1, and 1.0 from 1
     #[arg(long, help_heading = "Comparison (lines are printed unchanged)")]
     pub(crate) raw: bool,
     /// Ignore the case of letters
@@ -143,7 +139,7 @@ pub(crate) struct RecordArgs {
     /// Ignore a carriage return at the end
     #[arg(long, help_heading = "Comparison (lines are printed unchanged)")]
     pub(crate) crlf: bool,
-    /// Compare values of this sort in their normal form; repeat for several. Other values stay as they are
+    /// Compare values of this type in their normal form, and other values unchanged; repeat for several
     #[arg(long, value_name = "FORM", help_heading = "Comparison (lines are printed unchanged)")]
     pub(crate) normalize: Vec<NormalForm>,
 }
@@ -157,55 +153,29 @@ pub(crate) enum Quotes {
     None,
 }
 
-/// What to do with a row that has another number of fields than its file has columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnRagged {
-    /// Stop with an error
-    Refuse,
-    /// Add empty fields, and cut off empty ones that are too many; stop if those are not empty
-    Pad,
-}
+const ON_RAGGED: [Choice<Ragged>; 2] = [
+    ("refuse", "Stop with an error", Ragged::Refuse),
+    (
+        "pad",
+        "Add missing fields as empty ones, and drop surplus empty ones; stop if surplus fields are not empty",
+        Ragged::Pad,
+    ),
+];
 
-/// What to do with a record without its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnMissing {
-    /// Stop with an error
-    Error,
-    /// Leave it out
-    Skip,
-    /// Treat it as different from all others
-    Keep,
-}
+const ON_MISSING: [Choice<Missing>; 3] = [
+    ("error", "Stop with an error", Missing::Refuse),
+    ("skip", "Leave it out", Missing::Skip),
+    ("keep", "Treat it as different from all others", Missing::Keep),
+];
 
-/// What an empty value in a key is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnEmpty {
-    /// A value like any other
-    Value,
-    /// Leave the record out
-    Skip,
-    /// Treat it as different from all others
-    Keep,
-}
+const ON_EMPTY: [Choice<Empty>; 3] = [
+    ("value", "A value like any other", Empty::Value),
+    ("skip", "Leave the record out", Empty::Skip),
+    ("keep", "Treat it as different from all others", Empty::Keep),
+];
 
-impl From<OnEmpty> for Empty {
-    fn from(empty: OnEmpty) -> Self {
-        match empty {
-            OnEmpty::Value => Self::Value,
-            OnEmpty::Skip => Self::Skip,
-            OnEmpty::Keep => Self::Keep,
-        }
-    }
-}
-
-/// What to do with a record that cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnBad {
-    /// Stop with an error
-    Error,
-    /// Leave it out
-    Skip,
-}
+const ON_BAD: [Choice<Bad>; 2] =
+    [("error", "Stop with an error", Bad::Refuse), ("skip", "Leave it out", Bad::Skip)];
 
 /// A normal form of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -242,6 +212,7 @@ impl FromStr for Delimiter {
 #[derive(Debug, Default, Args)]
 pub(crate) struct NamesArgs {
     /// Name of the --key field in the filter, if the input names it differently; once per --key
+    #[arg(hide_short_help = true)]
     #[arg(long = "as", value_name = "NAME", requires = "key", help_heading = "Input")]
     pub(crate) names: Vec<String>,
 }
@@ -249,7 +220,7 @@ pub(crate) struct NamesArgs {
 /// How large a filter may be that a small file makes.
 #[derive(Debug, Default, Args)]
 pub(crate) struct MostArgs {
-    /// Largest filter to make of a file whose signature is not checked [default: a quarter of the machine's memory]
+    /// Largest filter to unpack from a file whose signature is not checked [default: a quarter of the machine's memory]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
 }
@@ -259,6 +230,25 @@ impl MostArgs {
     pub(crate) fn bytes(&self) -> u64 {
         memory(self.memory)
     }
+}
+
+/// Whether a verb only says what it would do.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Print the plan (passes, bytes, memory) and exit
+    #[arg(long, help_heading = "Messages")]
+    pub(crate) explain: bool,
+}
+
+/// What verbs share that read lines and print some of them.
+#[derive(Debug, Args)]
+pub(crate) struct LinesArgs {
+    #[command(flatten)]
+    pub(crate) output: ResultArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+    #[command(flatten)]
+    pub(crate) explain: ExplainArgs,
 }
 
 /// How a verb talks.
@@ -273,7 +263,4 @@ pub(crate) struct Voice {
     /// Print only errors, and a warning if a filter is over-filled
     #[arg(long, short, global = true, help_heading = "Messages")]
     pub(crate) quiet: bool,
-    /// Exit with 0, not 1, if nothing was found: for scripts that stop at errors
-    #[arg(long, global = true, help_heading = "Messages")]
-    pub(crate) empty_ok: bool,
 }

@@ -4,7 +4,6 @@ use anyhow::Result;
 use umbel_sets::{ErrorBound, Options, Query, Report};
 
 use crate::Outcome;
-use crate::args::QueryArgs;
 use crate::lines::Source;
 use crate::report::Run;
 
@@ -25,18 +24,18 @@ pub(super) fn each_source(
 /// such a line is wrongly left out. Without a rate the answer is exact.
 pub(super) fn finish(
     run: Run,
-    args: &QueryArgs,
+    invert: bool,
     mut report: Report,
     rate: Option<f64>,
 ) -> Result<Outcome> {
     run.check_keyed(&report)?;
     report.error = rate.map(|rate| {
-        if args.invert {
+        if invert {
             ErrorBound { extra: 0.0, missing: rate }
         } else {
             ErrorBound { extra: rate, missing: 0.0 }
         }
     });
-    run.finish(&report, if args.invert { "absent" } else { "found" }, None);
+    run.finish(&report, if invert { "absent" } else { "found" }, None, &[]);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }

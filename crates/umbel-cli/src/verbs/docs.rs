@@ -2,44 +2,94 @@
 
 use std::fs;
 use std::io;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::Command;
+use clap::{Args, Command, ValueHint};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::Outcome;
-use crate::args::{CompletionsArgs, ManArgs};
-use crate::help::{self, Ending};
-use crate::output::print;
+use crate::help;
+use crate::output::only_print;
+use crate::verb::{About, Verb};
+use crate::verbs;
+use clap_complete::Shell;
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// Shell to complete for
+    pub(crate) shell: Shell,
+}
+
+impl Verb for CompletionsArgs {
+    const NAME: &str = "completions";
+    const HELP: &str = "
+umbel completions bash > umbel.bash   for bash; load them with: source umbel.bash
+0 done
+";
+    const RUN: fn(&Self) -> Result<Outcome> = completions;
+}
+
+/// Print the manual page
+///
+/// With --dir, write the pages of umbel and of every verb as files.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Folder to write umbel.1, umbel-common.1, umbel-filter-build.1 and the others to
+    #[arg(long, value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+impl Verb for ManArgs {
+    const NAME: &str = "man";
+    const HELP: &str = "
+also manual
+umbel man > umbel.1   the page of umbel; read it with man ./umbel.1
+umbel man --dir man1   the pages of all verbs too
+0 done
+";
+    const RUN: fn(&Self) -> Result<Outcome> = man;
+}
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<Outcome> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut help::command(None), "umbel", &mut script);
-    print(script)?;
-    Ok(Outcome::Done)
+    only_print(script)
 }
 
 pub(crate) fn man(args: &ManArgs) -> Result<Outcome> {
     let mut umbel = help::command(None);
     umbel.build();
     let Some(dir) = &args.dir else {
-        print(page(&umbel)?)?;
-        return Ok(Outcome::Done);
+        return only_print(page(&umbel, Some(&help::UMBEL))?);
     };
     fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
-    let verbs = umbel.get_subcommands().filter(|verb| verb.get_name() != "help");
-    for command in [&umbel].into_iter().chain(verbs) {
-        let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-        let path = dir.join(format!("{name}.1"));
-        fs::write(&path, page(command)?).with_context(|| path.display().to_string())?;
+    let write = |name: &str, page: Vec<u8>| {
+        let path = dir.join(format!("{name}.1").replace(' ', "-"));
+        fs::write(&path, page).with_context(|| path.display().to_string())
+    };
+    write("umbel", page(&umbel, Some(&help::UMBEL))?)?;
+    let command = |name: &str| {
+        let mut words = name.split(' ');
+        words.try_fold(&umbel, |command, word| command.find_subcommand(word)).expect("it is one")
+    };
+    for noun in verbs::NOUNS {
+        write(&format!("umbel {}", noun.name), page(command(noun.name), None)?)?;
+    }
+    for verb in verbs::all() {
+        let name = verb.about.name;
+        // A page has the details where it describes the verb, and the help after the examples.
+        let long = verb.define().get_long_about().cloned().unwrap_or_default();
+        let command = command(name).clone().long_about(long);
+        write(&format!("umbel {name}"), page(&command, Some(&verb.about))?)?;
     }
     Ok(Outcome::Done)
 }
 
-/// The page of umbel or of one of its verbs.
-fn page(command: &Command) -> io::Result<Vec<u8>> {
-    let ending = Ending::of(command.get_name());
+/// The page of umbel, of a noun or of a verb.
+fn page(command: &Command, about: Option<&About>) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     let man = Man::new(command.clone());
     man.render_title(&mut page)?;
@@ -50,15 +100,16 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }
+    let Some(about) = about else { return Ok(page) };
     let mut sections = Roff::new();
     sections.control("SH", ["EXAMPLES"]);
-    for (example, what) in ending.examples {
+    for (example, what) in about.examples() {
         sections.control("TP", []);
         sections.text([bold(example)]);
         sections.text([roman(what)]);
     }
     sections.control("SH", ["EXIT STATUS"]);
-    for (code, meaning) in ending.codes {
+    for (code, meaning) in about.codes() {
         sections.control("TP", []);
         sections.text([bold(code)]);
         sections.text([roman(meaning)]);

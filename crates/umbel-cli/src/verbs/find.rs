@@ -1,9 +1,11 @@
 //! `umbel find`: the lines of many files that hold a text.
 
+use clap::{Args, Command, ValueHint};
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use serde_json::json;
@@ -11,18 +13,85 @@ use umbel_find::{Found, Matching, Search, Sink, Wanted};
 use umbel_numbers::{Count, Size, counted};
 use umbel_sets::{Error, Normalization, Records};
 
-use crate::args::{FindArgs, RecordArgs, Voice};
+use crate::args::{RecordArgs, Voice, Work};
 use crate::output::{Screen, stdout};
 use crate::report::{Run, add_warnings, printable, say, say_error};
 use crate::standard::{is_standard, name, names};
+use crate::verb::Verb;
 use crate::{Outcome, lines};
+
+/// Print the lines of many files that hold a text, from an index or a folder
+///
+/// Prints FILE:LINE:text, in the order of the files' paths. A text may be several words with anything between them. Its first and
+/// last words must be whole words of the line, unless -F is given. Several texts find the lines with any of them.
+///
+/// An index (umbel index) only makes it faster: a file or a folder in its place is searched in full. Files that changed since they
+/// were indexed, and new ones in the index's folders, are searched in full and reported. A file that is gone or cannot be read is
+/// an error, after all others were searched.
+#[derive(Debug, Args)]
+pub(crate) struct FindArgs {
+    /// Index, or a file or folder to search in full
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) place: PathBuf,
+    /// Texts to find, or values of the field that the index is of
+    #[arg(value_name = "TEXT", required_unless_present = "texts_from")]
+    pub(crate) texts: Vec<OsString>,
+    /// Read more texts from LIST, one per line, or NUL-separated with --null; - is standard input
+    #[arg(short = 'f', long, value_name = "LIST", value_hint = ValueHint::FilePath)]
+    pub(crate) texts_from: Option<PathBuf>,
+    /// Match inside words too, like grep -F (may read every file)
+    #[arg(short = 'F', long)]
+    pub(crate) fixed: bool,
+    /// Match whole words only [default without -F]
+    #[arg(short = 'w', long)]
+    pub(crate) words: bool,
+    /// Print only the names of files with such a line
+    #[arg(long, conflicts_with = "count")]
+    pub(crate) files: bool,
+    /// Print the number of such lines per file
+    #[arg(long)]
+    pub(crate) count: bool,
+    /// Print the texts that are in no line; exit with 1 if all were found
+    #[arg(long, conflicts_with_all = ["files", "count"])]
+    pub(crate) not_found: bool,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+impl Verb for FindArgs {
+    const NAME: &str = "find";
+    const HELP: &str = "
+also grep, rg, search, locate, missing ids, gzip
+for --n, line-number, H: files and line numbers are printed without an option
+for --e, regexp: a text is looked up as it is; two hyphens go before one that begins with a hyphen
+for --explain: umbel filter info INDEX shows what an index holds
+umbel find logs.index 3c0e3dcd33e7   the lines with this word: FILE:LINE:text
+umbel find logs/ 3c0e3dcd33e7   the same without an index, by reading all files
+umbel find logs.index 'user_id=17'   words, and what is between them
+umbel find --files logs.index -f ids.txt   the files that have one of these ids
+umbel find --not-found logs.index -f ids.txt   the ids that no line has
+umbel find logs.index -F 3c0e   also inside words, which reads all files
+0 lines were found, or with --not-found a text was not
+1 no line was found, or with --not-found each text was
+";
+    const RUN: fn(&Self) -> Result<Outcome> = find;
+
+    fn adapt(command: Command) -> Command {
+        command
+            .mut_arg("ignore_case", |case| {
+                case.short('i').help("Ignore the case of letters in lines")
+            })
+            .mut_arg("files_from", |list| list.hide(true))
+            .mut_arg("recursive", |folders| folders.hide(true))
+    }
+}
 
 pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
     let work = &args.work;
     let mut options = lines::options(work, &[])?;
-    if work.files_from.is_some() || work.explain || work.records.delimiter.len() > 1 {
+    if work.files_from.is_some() || work.records.delimiter.len() > 1 {
         bail!(
-            "lists of files, plans and delimiters of several files are for other verbs; omit the option"
+            "lists of files and delimiters of several files are for other verbs; omit the option"
         );
     }
     if is_standard(&args.place) {
@@ -37,6 +106,12 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
         }
         matching.ignore_case = work.records.ignore_case;
         options.form.normalization = Normalization::default();
+    }
+    for text in args.texts.iter().filter(|text| Path::new(text).is_file()) {
+        say(&format!(
+            "umbel: warning: {} is a file, and is looked up as a text; to search several files, name their folder",
+            name(Path::new(text))
+        ));
     }
     let [given, texts] = texts(args)?;
     let wanted = Wanted { texts, matching };
@@ -114,7 +189,7 @@ impl Printer<'_> {
     fn not_found(&self, number: usize, out: &mut Vec<u8>) {
         let text = &self.texts[number];
         if self.args.work.voice.json {
-            let object = json!({"type": "not-found", "text": shown(text)});
+            let object = json!({"type": "not_found", "text": shown(text)});
             return out.extend_from_slice(format!("{object}\n").as_bytes());
         }
         out.extend_from_slice(text);

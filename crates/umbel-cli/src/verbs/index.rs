@@ -1,20 +1,59 @@
 //! `umbel index`: filters of the words of many files.
 
-use std::path::Path;
+use clap::{Args, ValueHint};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use serde_json::json;
-use umbel_find::{About, Built};
+use umbel_find::Built;
 use umbel_numbers::{Count, Size, counted};
 use umbel_report::index::{self, percent};
 use umbel_report::receipt::aligned;
 
-use crate::args::{IndexArgs, RecordArgs, Voice};
+use crate::args::{RecordArgs, ReplaceArgs, Voice, Work};
 use crate::atomic::Existing;
 use crate::report::{Run, add_warnings, say};
 use crate::standard::{is_standard, name, names};
 use crate::target::{self, Sort};
+use crate::verb::Verb;
 use crate::{Outcome, lines};
+
+/// Index the words of many files, or the values of one field, to find lines in them
+///
+/// The index has a filter for each block of about 1 MiB of each file. It tells which blocks may hold a word, so umbel find reads
+/// only those, and compares the text itself. Files may be compressed. Folders are read at any depth; links in them are not
+/// followed. A word is a run of letters, digits and _. In Chinese, Japanese, Thai and other scripts without spaces, each
+/// character is a word. With --key, the index is of the values of these fields.
+#[derive(Debug, Args)]
+pub(crate) struct IndexArgs {
+    /// Files and folders to index
+    #[arg(value_hint = ValueHint::AnyPath, required_unless_present_any = ["update", "files_from"])]
+    pub(crate) paths: Vec<PathBuf>,
+    /// File to write the index to
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "update")]
+    pub(crate) output: Option<PathBuf>,
+    /// Bring this index up to date: read new and changed files, drop deleted ones
+    ///
+    /// The index records its folders and the form of its records. Searches meanwhile see the old index or the new one.
+    #[arg(long, value_name = "INDEX", value_hint = ValueHint::FilePath, conflicts_with_all = ["paths", "output", "files_from"])]
+    pub(crate) update: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) replace: ReplaceArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+impl Verb for IndexArgs {
+    const NAME: &str = "index";
+    const HELP: &str = "
+also search index, full text
+umbel index -o logs.index logs/   the words of all files in a folder
+umbel index -k trace_id -o t.index *.jsonl.zst   the values of a field
+umbel index --update logs.index   read what is new or changed
+0 the index is written
+";
+    const RUN: fn(&Self) -> Result<Outcome> = index;
+}
 
 pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
     let work = &args.work;
@@ -33,9 +72,6 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
     }
     if work.records.delimiter.len() > 1 {
         bail!("--delimiter: an index has one for all files; name one");
-    }
-    if work.explain {
-        bail!("--explain: umbel index reads each file once, and has no other plan; omit it");
     }
     let existing = match args.update {
         Some(_) => Existing::Replace,
@@ -108,9 +144,9 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
     say(&format!("umbel index: {}, {seconds:.3} s", words.join(", ")));
 }
 
-/// `umbel info` of an index.
+/// `umbel filter info` of an index.
 pub(super) fn about(path: &Path, voice: Voice) -> Result<String> {
-    let About { index: about, stale, gone, .. } = umbel_find::about(path)?;
+    let umbel_find::About { index: about, stale, gone, .. } = umbel_find::about(path)?;
     if voice.json {
         let mut object = index::json(&about, &path.display().to_string());
         object["stale"] = json!(names(&stale));

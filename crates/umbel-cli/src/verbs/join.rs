@@ -1,6 +1,8 @@
 //! `umbel join`: the rows of two files with the same key, side by side.
 
+use clap::{Args, ValueHint};
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use umbel_numbers::Count;
@@ -9,22 +11,78 @@ use umbel_sets::{Empty, Join, Partners, Unpaired};
 use super::explain::Job;
 use super::operation::select;
 use crate::Outcome;
-use crate::args::JoinVerbArgs;
+use crate::args::LinesArgs;
 use crate::lines::{self, Rows};
-use crate::output::check_target;
+use crate::output::check_lines;
 use crate::report::{Run, say};
+use crate::verb::Verb;
 
-pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
-    check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let mut options = lines::options_of_several(&args.work, &args.files, false)?;
-    options.form.empty = args.work.records.empty.map_or(Empty::Keep, Into::into);
-    let run = Run::start("join", args.work.voice, &options.resources.progress);
+/// Print the rows of two files that have the same key side by side
+///
+/// Prints each row of LEFT with the columns of its partner in RIGHT other than the key (words with --fields, members with
+/// --jsonl). A row with several partners is printed with each of them. Rows are in LEFT's order, partners in RIGHT's. A record
+/// without the key, or with an empty one, has no partner (see --missing and --empty).
+///
+/// Keys are compared byte by byte. Files may be larger than memory; what does not fit under --memory goes to temporary files. A
+/// key with many rows in both files makes as many pairs as the product of the two counts.
+#[derive(Debug, Args)]
+pub(crate) struct JoinArgs {
+    /// Two files of records, LEFT and RIGHT; - is standard input
+    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Also print rows of LEFT without a partner, with empty columns
+    #[arg(long)]
+    pub(crate) left: bool,
+    /// Also print rows of both files without a partner, those of RIGHT at the end
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Use only the first partner of a row
+    #[arg(long)]
+    pub(crate) first: bool,
+    /// Stop if a row has several partners
+    #[arg(long)]
+    pub(crate) unique: bool,
+    /// Put TEXT in front of columns of RIGHT whose names LEFT also has
+    ///
+    /// Columns of the key keep their names. With --jsonl, TEXT goes in front of all members of RIGHT.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
+    /// Put TEXT in front of columns of LEFT whose names RIGHT also has
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) left_prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) lines: LinesArgs,
+}
+
+impl Verb for JoinArgs {
+    const NAME: &str = "join";
+    const HELP: &str = "
+also merge tables, lookup, vlookup, left join, outer join
+for --inner: without an option, only rows with a partner are printed
+for --right, right-outer: name the files the other way round, with --left
+for --anti: umbel except --all prints the rows of the first file without a partner
+for --semi: umbel common --all prints the rows of the first file with a partner
+for --how: --left and --full also print rows without a partner
+umbel join -k customer=id orders.csv customers.csv   orders, each with its customer's columns
+umbel join -k customer=id --left orders.csv customers.csv   also orders without a customer
+umbel join --fields -k 1 a.txt b.txt   lines with the same first word
+0 rows were found
+1 no row was found
+";
+    const RUN: fn(&Self) -> Result<Outcome> = join;
+}
+
+pub(crate) fn join(args: &JoinArgs) -> Result<Outcome> {
+    check_lines(&args.lines)?;
+    let mut options = lines::options_of_several(&args.lines.work, &args.files, false)?;
+    options.form.empty = args.lines.work.records.empty.unwrap_or(Empty::Keep);
+    let run = Run::start("join", args.lines.work.voice, &options.resources.progress);
     if options.form.records.key().is_empty() {
         bail!(
             "rows are joined by a key; name it with --key, and the format with --csv, --tsv, --jsonl or --fields"
         );
     }
-    let inputs = lines::open_several(&args.files, &args.work, Rows::OfOne, &mut options)?;
+    let inputs = lines::open_several(&args.files, &args.lines.work, Rows::OfOne, &mut options)?;
     if inputs.len() > 2 {
         bail!("found {} files; join takes two, LEFT and RIGHT", inputs.len());
     }
@@ -42,20 +100,20 @@ pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
         .with_unpaired(unpaired)
         .with_partners(partners)
         .with_prefixes([args.left_prefix.as_deref(), args.prefix.as_deref()]);
-    let job = if args.output.total { job.only_counted() } else { job };
+    let job = if args.lines.output.total { job.only_counted() } else { job };
     let about = Job { verb: "join", inputs: &inputs, options: &options };
     let plan = job.plan()?;
     let read: u64 = plan.lines.iter().sum();
     // A count alone takes no time.
-    let shown = !args.output.total && !args.work.voice.quiet && !args.work.voice.json;
+    let shown = !args.lines.output.total && !args.lines.work.voice.quiet;
     if plan.product > MANY * read.max(100_000) && shown {
         say(&format!(
-            "umbel join: warning: about {} rows; some keys have many rows in both files (--first takes one partner for each row)",
+            "umbel: warning: about {} rows; some keys have many rows in both files (--first takes one partner for each row)",
             Count(plan.pairs.unwrap_or(0))
         ));
     }
     let (planned, work) = (|| Ok(plan.clone()), |out: &mut (dyn Write + Send)| job.run(&plan, out));
-    select(&planned, &work, &about, &args.work, &args.output, run, "joined")
+    select(&planned, &work, &about, &args.lines, run, "joined")
 }
 
 /// With so many rows for each one read, and a million of them, a join is seldom what was meant.

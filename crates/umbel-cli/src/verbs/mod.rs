@@ -1,70 +1,63 @@
-//! What the verbs do, one file per verb.
+//! What the verbs are and do, one file per verb, and their list.
 
-mod add;
 mod answer;
-mod audit;
-mod build;
 mod common;
-mod convert;
-mod copies;
 mod dedup;
-mod delta;
-mod demo;
 mod diff;
 mod docs;
 mod except;
 mod explain;
+mod filter;
 mod find;
-mod goal;
 mod index;
-mod info;
 mod join;
-mod key;
-mod merge;
+mod matching;
 mod operation;
-mod overlap;
-mod pack;
 mod parquet;
-mod parquet_edit;
-mod plan;
-mod prefixes;
-mod query;
-mod remove;
-mod seen;
-mod ship;
-mod sign;
-mod since;
-mod table;
+mod unseen;
 
-use clap::{ArgMatches, FromArgMatches};
+use crate::verb::{Entry, Group, Noun};
 
-use crate::Outcome;
-use crate::args;
-use crate::verb::{Verb, each_verb};
+/// The verbs that work on files.
+pub(crate) const FILES: &[Group] = &[
+    Group {
+        title: "Files of lines or records",
+        verbs: &[
+            Entry::of::<common::CommonArgs>(),
+            Entry::of::<except::ExceptArgs>(),
+            Entry::of::<diff::DiffArgs>(),
+            Entry::of::<dedup::DedupArgs>(),
+            Entry::of::<join::JoinArgs>(),
+            Entry::of::<unseen::UnseenArgs>(),
+            Entry::of::<matching::MatchArgs>(),
+        ],
+    },
+    Group {
+        title: "Many files",
+        verbs: &[Entry::of::<index::IndexArgs>(), Entry::of::<find::FindArgs>()],
+    },
+];
 
-macro_rules! told {
-    ($name:ident of $other:ident) => {
-        $name
-    };
+/// What else verbs work on.
+pub(crate) const NOUNS: &[Noun] = &[filter::FILTER, parquet::PARQUET];
+
+/// The verbs that are typed once, when umbel is installed.
+pub(crate) const SET_UP: Group = Group {
+    title: "Set up",
+    verbs: &[Entry::of::<docs::CompletionsArgs>(), Entry::of::<docs::ManArgs>()],
+};
+
+/// The verbs of one word.
+pub(crate) fn short() -> impl Iterator<Item = &'static Entry> {
+    FILES.iter().chain([&SET_UP]).flat_map(|group| group.verbs)
 }
 
-macro_rules! run {
-    ($($file:ident::$verb:ident($arguments:ident) $(or $other:ident)?,)*) => {
-        /// Does the work of a verb with the options that were typed; one with two names is told which was typed.
-        pub(crate) fn run(
-            verb: &Verb,
-            name: &'static str,
-            typed: &ArgMatches,
-        ) -> anyhow::Result<Outcome> {
-            match verb.name {
-                $(stringify!($verb) => {
-                    let arguments = args::$arguments::from_arg_matches(typed)?;
-                    $file::$verb(&arguments $(, told!(name of $other))?)
-                })*
-                name => unreachable!("{name} is no verb"),
-            }
-        }
-    };
+/// All verbs.
+pub(crate) fn all() -> impl Iterator<Item = &'static Entry> {
+    short().chain(NOUNS.iter().flat_map(Noun::verbs))
 }
 
-each_verb!(run);
+/// The verb with a name such as `dedup` or `filter build`.
+pub(crate) fn named(name: &str) -> Option<&'static Entry> {
+    all().find(|verb| verb.about.name == name)
+}

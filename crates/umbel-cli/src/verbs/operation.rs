@@ -7,41 +7,37 @@ use umbel_sets::{Error, Report, SetPlan};
 
 use super::explain::{self, Job};
 use crate::Outcome;
-use crate::args::{ResultArgs, Work};
+use crate::args::{LinesArgs, Work};
 use crate::hints;
-use crate::output::{print, write_result};
-use crate::report::{Run, say};
+use crate::output::{only_print, write_result};
+use crate::report::Run;
 
 /// Explains the job, or runs it and reports the lines it `found`.
 pub(super) fn select(
     plan: &dyn Fn() -> Result<SetPlan, Error>,
     job: &dyn Fn(&mut (dyn Write + Send)) -> Result<Report, Error>,
     about: &Job<'_>,
-    work: &Work,
-    output: &ResultArgs,
+    LinesArgs { output, work, explain }: &LinesArgs,
     run: Run,
     found: &str,
 ) -> Result<Outcome> {
-    if work.explain {
-        print(explain::operation(&plan()?, about, work.voice.json))?;
-        return Ok(Outcome::Done);
+    if explain.explain {
+        return only_print(explain::operation(&plan()?, about, work.voice.json));
     }
     let ((), report) = write_result(output.to.file(), output.total, |out| Ok(((), job(out)?)))?;
-    run.finish(&report, found, None);
-    hint(about, report.found, work);
+    let hints = hints(about, report.found, work);
+    run.finish(&report, found, None, &hints);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-/// Says why lines that look the same may differ, or records with the same value.
-pub(super) fn hint(about: &Job<'_>, found: u64, work: &Work) {
-    if work.voice.quiet || work.voice.json {
-        return;
+/// Why lines that look the same may differ, or records with the same value.
+pub(super) fn hints(about: &Job<'_>, found: u64, work: &Work) -> Vec<String> {
+    if work.voice.quiet {
+        return Vec::new();
     }
     let (common, form) = (about.verb == "common", &about.options.form);
-    let ends = (!common || found == 0).then(|| hints::of_line_ends(about.inputs, form)).flatten();
+    let ends = hints::of_line_ends(about.inputs, form);
     // A header alone may be common.
     let tables = (common && found <= 1).then(|| hints::of_tables(about.inputs, form)).flatten();
-    for hint in ends.into_iter().chain(tables) {
-        say(&format!("umbel {}: {hint}", about.verb));
-    }
+    ends.into_iter().chain(tables).collect()
 }

@@ -5,35 +5,43 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::util::Folder;
+use crate::util::{help_of, options_in, verbs};
 
 /// The crates whose messages the command line prints.
 const CRATES: [&str; 9] = ["", "cli", "foreign", "io", "net", "numbers", "report", "sets", "share"];
 
 /// Options of other programs, which advice names after them.
-const PROGRAMS: [&str; 4] = ["zstd", "xz", "iconv", "unzip"];
+const PROGRAMS: [&str; 5] = ["cargo", "zstd", "xz", "iconv", "unzip"];
 
 /// Files of the verbs that are called otherwise than the verb, and the verbs whose messages they have.
 const FILES: &[(&str, &[&str])] = &[
-    ("seen", &["unseen"]),
-    ("since", &["build"]),
-    ("goal", &["build"]),
-    ("ship", &["build"]),
-    ("table", &["plan"]),
-    ("answer", &["query"]),
-    ("prefixes", &["build", "query", "merge"]),
+    ("matching", &["match"]),
+    ("docs", &["completions", "man"]),
+    ("answer", &["filter query", "match"]),
     ("operation", &["common", "except", "dedup"]),
-    ("explain", &["common", "dedup", "build"]),
-    ("pack", &["pack", "unpack"]),
-    ("delta", &["delta", "patch"]),
+    ("explain", &["common", "dedup", "filter build"]),
+    ("filter/since", &["filter build"]),
+    ("filter/goal", &["filter build"]),
+    ("filter/copies", &["filter build"]),
+    ("filter/ship", &["filter plan", "filter build"]),
+    ("filter/table", &["filter plan"]),
+    ("filter/prefixes", &["filter build", "filter query", "filter merge"]),
+    ("filter/pack", &["filter pack", "filter unpack"]),
+    ("filter/delta", &["filter delta", "filter patch"]),
+    ("filter/sign", &["filter sign", "filter verify"]),
     // It writes a command of another verb.
-    ("convert", &["convert", "build"]),
+    ("filter/convert", &["filter convert", "filter fold", "filter build"]),
+    ("parquet/mod", &["parquet list", "parquet which"]),
+    ("parquet/edit", &["parquet add", "parquet remove"]),
 ];
 
 /// A source without its comments and tests, in parts of which each is in quotes or between some; only strings have options.
 fn parts(source: &str) -> Vec<String> {
     let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+    // A line that begins with `for --` names other programs' options.
+    let other =
+        |line: &&str| ["//", "for --"].iter().any(|begin| line.trim_start().starts_with(begin));
+    let code = source.lines().filter(|line| !other(line));
     code.collect::<Vec<_>>().join("\n").split('"').map(str::to_owned).collect()
 }
 
@@ -53,21 +61,23 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 fn named<'t>(
     text: &'t str,
     verbs: &BTreeMap<String, BTreeSet<String>>,
-) -> Vec<(Option<&'t str>, &'t str)> {
+) -> Vec<(Option<String>, &'t str)> {
     let letter = |letter: char| letter.is_ascii_lowercase() || "0123456789-".contains(letter);
     let mut options = Vec::new();
     let paragraphs = text.split("\n\n").flat_map(|text| text.split(".\n"));
     for sentence in paragraphs.flat_map(|text| text.split(". ")) {
-        let (mut verb, mut last) = (None, "");
+        let (mut verb, mut last, mut noun) = (None, "", "");
         for word in sentence.split(|other| !letter(other)).filter(|word| !word.is_empty()) {
             if PROGRAMS.contains(&word) || last == "umbel" && verbs.contains_key(word) {
-                verb = Some(word);
+                verb = Some(word.to_owned());
+            } else if noun == "umbel" && verbs.contains_key(&format!("{last} {word}")) {
+                verb = Some(format!("{last} {word}"));
             }
             let name = word.strip_prefix("--").unwrap_or_default();
             if name.starts_with(|first: char| first.is_ascii_lowercase()) {
-                options.push((verb, word));
+                options.push((verb.clone(), word));
             }
-            last = word;
+            (noun, last) = (last, word);
         }
     }
     options
@@ -75,41 +85,19 @@ fn named<'t>(
 
 #[test]
 fn every_option_that_a_message_names_exists() {
-    let folder = Folder::new();
-    let listed = folder.umbel("help --all").run().text();
-    let listed =
-        listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("  umbel"));
-    let mut verbs = BTreeMap::new();
-    for verb in listed.map(|line| line.split_whitespace().next().unwrap().to_owned()) {
-        let steps: &[&str] = match &*verb {
-            "key" => &["", "new", "id"],
-            "parquet" => &["", "list", "which", "add", "remove", "clear", "extract"],
-            _ => &[""],
-        };
-        let mut options = BTreeSet::new();
-        let mut helps = Vec::new();
-        for step in steps {
-            let help = folder.umbel(&format!("{verb} {step} --help")).run().text();
-            let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
-            let names = lines.flat_map(|line| line.split([' ', ',', '[', '=']));
-            options.extend(names.filter(|name| name.starts_with("--")).map(str::to_owned));
-            helps.push(help);
-        }
-        verbs.insert(verb, (options, helps));
-    }
     let options: BTreeMap<_, _> =
-        verbs.iter().map(|(verb, (options, _))| (verb.clone(), options.clone())).collect();
+        verbs().iter().map(|verb| (verb.clone(), options_in(&help_of(verb)))).collect();
     let has = |verb: &str, option: &str| {
         PROGRAMS.contains(&verb)
             || options.get(verb).is_some_and(|options| options.contains(option))
     };
     // Helps.
-    for (verb, (_, helps)) in &verbs {
-        for (other, option) in helps.iter().flat_map(|help| named(help, &options)) {
+    for verb in verbs() {
+        for (other, option) in named(&help_of(verb), &options) {
             // An example, or advice, may end before the text goes on about the verb itself.
-            let of = other.unwrap_or(verb);
+            let of = other.as_ref().unwrap_or(verb);
             // What key makes is for the others.
-            let anywhere = verb == "key" && options.keys().any(|verb| has(verb, option));
+            let anywhere = verb == "filter key" && options.keys().any(|verb| has(verb, option));
             assert!(
                 has(of, option) || has(verb, option) || anywhere,
                 "umbel help {verb}: {of} has no {option}"
@@ -124,13 +112,14 @@ fn every_option_that_a_message_names_exists() {
         let name = format!("umbel-{name}");
         sources(&crates.join(name.trim_end_matches('-')).join("src"), &mut files);
         for file in files {
-            let stem = file.file_stem().unwrap().to_str().unwrap();
-            let of_verb = file.parent().is_some_and(|folder| folder.ends_with("verbs"));
-            let own = FILES.iter().find(|(name, _)| *name == stem && of_verb);
-            let may = match own {
-                Some((_, verbs)) => verbs.to_vec(),
-                None if of_verb && verbs.contains_key(stem) => vec![stem],
-                None => verbs.keys().map(String::as_str).collect(),
+            let path = file.with_extension("").to_str().unwrap().replace('\\', "/");
+            let of_verb = path.split_once("umbel-cli/src/verbs/").map(|(_, name)| name);
+            let own = FILES.iter().find(|(name, _)| Some(*name) == of_verb);
+            let name = of_verb.unwrap_or_default().replace('/', " ");
+            let may: Vec<String> = match own {
+                Some((_, verbs)) => verbs.iter().map(|verb| (*verb).to_owned()).collect(),
+                None if options.contains_key(&name) => vec![name],
+                None => options.keys().cloned().collect(),
             };
             for text in parts(&fs::read_to_string(&file).unwrap()) {
                 for (verb, option) in named(&text, &options) {

@@ -1,4 +1,4 @@
-//! `umbel audit`: what `cases/audit.md` cannot show.
+//! `umbel filter audit`: what `cases/audit.md` cannot show.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ fn address(number: u32) -> String {
 }
 
 fn audit(folder: &Folder, arguments: &str) -> Value {
-    let text = folder.umbel(&format!("audit --json {arguments}")).run().text();
+    let text = folder.umbel(&format!("filter audit --json {arguments}")).run().text();
     serde_json::from_str(&text).unwrap()
 }
 
@@ -26,7 +26,7 @@ fn members_of_a_small_universe_are_certain() {
     folder.write_private("secret", SECRET);
     for build in ["", "--secret-file secret", "--kind counting", "--kind classic", "--kind sliced"]
     {
-        folder.umbel(&format!("build -q -f -o f --keys 1000 {build} list")).run().done();
+        folder.umbel(&format!("filter build -q -f -o f --keys 1000 {build} list")).run().done();
         let secret = if build.contains("secret") { build } else { "" };
         let found = audit(&folder, &format!("f {secret} --candidates all --universe 65536"));
         let number = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found}"));
@@ -46,41 +46,12 @@ fn members_of_a_small_universe_are_certain() {
         let half = audit(&folder, &format!("f {secret} --candidates half"));
         assert_eq!(half["certain"], 0, "{half}");
         assert!(half["unexplained_bits"].as_u64().unwrap() > 1_000, "{half}");
-        let text = folder.umbel(&format!("audit f {secret} --candidates half")).run().text();
+        let text = folder.umbel(&format!("filter audit f {secret} --candidates half")).run().text();
         assert!(text.contains("certain    none: no candidate explains"), "{text}");
         // Read once only.
-        let piped = folder.umbel(&format!("audit f {secret} --candidates - --json"));
+        let piped = folder.umbel(&format!("filter audit f {secret} --candidates - --json"));
         let piped = piped.stdin(folder.read("all")).run().text();
         let piped: Value = serde_json::from_str(&piped).unwrap();
         assert_eq!(piped["certain"], found["certain"]);
-    }
-}
-
-#[test]
-fn a_search_of_all_keys_is_priced() {
-    let folder = Folder::new();
-    folder.write("addresses", lines((0..1_000).map(address)));
-    folder.umbel("build -q -o addresses.umbel addresses").run().done();
-    let found = audit(&folder, "addresses.umbel --universe ipv4");
-    let number = |name: &str| found[name].as_f64().unwrap();
-    assert_eq!(found["universe"], 1u64 << 32);
-    let (keys, fpp) = (found["filter"]["keys"].as_f64(), found["filter"]["fpp"].as_f64());
-    let (keys, fpp) = (keys.unwrap(), fpp.unwrap());
-    let listed = keys + ((1u64 << 32) as f64 - keys) * fpp;
-    assert!((number("listed") / listed - 1.0).abs() < 1e-12, "{found}");
-    assert!((number("precision") / (keys / listed) - 1.0).abs() < 1e-12, "{found}");
-    // Any machine looks up between 10 thousand and 10 billion keys per second.
-    assert!((1e4..1e10).contains(&number("lookups_per_second")), "{found}");
-    let seconds = number("universe") / number("lookups_per_second");
-    assert!((number("seconds") / seconds - 1.0).abs() < 1e-9, "{found}");
-    assert!(found["hits"].is_null() && found["prior"].is_null(), "{found}");
-    let same = audit(&folder, "addresses.umbel --universe 4,294,967,296");
-    assert_eq!(same["listed"], found["listed"]);
-    assert_eq!(
-        audit(&folder, "addresses.umbel --universe digits:10")["universe"],
-        10_000_000_000u64
-    );
-    for wrong in ["0", "digits:20", "digits:x", "ipv6", "-1"] {
-        folder.umbel(&format!("audit addresses.umbel --universe {wrong}")).run().fails(&["ipv4"]);
     }
 }

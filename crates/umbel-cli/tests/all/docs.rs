@@ -1,4 +1,4 @@
-//! README.md and the pages in docs/: every command prints what the page shows, and every link leads to a file.
+//! The pages: every command prints what its page shows, and every link leads to a file.
 //!
 //! Standard error is a terminal. A block that starts with `umbel ` shows commands without output; none of them may fail.
 //! All commands of a page run in order in one folder, which has `examples` and `testdata` in it.
@@ -6,17 +6,29 @@
 use std::fs;
 #[cfg(unix)]
 use std::os::unix::fs::symlink;
+#[cfg(unix)]
+use std::path::Path;
 use std::path::PathBuf;
 
 use crate::console::root;
 #[cfg(unix)]
 use crate::console::{Shell, renew};
 
-/// README.md and the pages in docs/.
+/// Pages outside of docs/.
+const OTHERS: [&str; 6] = [
+    "README.md",
+    "README.zh-CN.md",
+    "crates/umbel-js/README.md",
+    "crates/umbel-page/README.md",
+    "examples/cache/README.md",
+    "examples/proxy/README.md",
+];
+
+/// The pages in docs/, and others.
 pub(crate) fn pages() -> Vec<PathBuf> {
     let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
     let mut pages: Vec<_> = docs.filter(|path| path.extension() == Some("md".as_ref())).collect();
-    pages.push(root().join("README.md"));
+    pages.extend(OTHERS.map(|path| root().join(path)));
     pages.sort();
     pages
 }
@@ -25,16 +37,23 @@ pub(crate) fn pages() -> Vec<PathBuf> {
 #[cfg(unix)]
 fn checkout() -> Shell {
     let shell = Shell::with_terminal();
-    let examples = shell.path().join("examples");
-    fs::create_dir(&examples).unwrap();
-    for file in fs::read_dir(root().join("examples")).unwrap() {
-        let file = file.unwrap();
-        if !file.file_type().unwrap().is_dir() {
-            fs::copy(file.path(), examples.join(file.file_name())).unwrap();
-        }
-    }
+    copy(&root().join("examples"), &shell.path().join("examples"));
     symlink(root().join("testdata"), shell.path().join("testdata")).unwrap();
     shell
+}
+
+#[cfg(unix)]
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (from, name) = entry.map(|entry| (entry.path(), entry.file_name())).unwrap();
+        // What an example was compiled into is in no checkout.
+        match from.is_dir() {
+            true if name != "target" => copy(&from, &to.join(name)),
+            true => {}
+            false => drop(fs::copy(&from, to.join(name)).unwrap()),
+        }
+    }
 }
 
 #[cfg(unix)]
@@ -72,17 +91,36 @@ fn links_lead_to_files() {
 }
 
 #[test]
-fn the_readme_links_every_page() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    for path in pages() {
-        let page = path
-            .strip_prefix(root())
-            .unwrap()
-            .display()
-            .to_string()
-            .replace(std::path::MAIN_SEPARATOR, "/");
-        assert!(page == "README.md" || readme.contains(&format!("]({page})")), "no link to {page}");
+fn the_index_links_every_page() {
+    let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    let links: Vec<_> =
+        index.split("](").filter_map(|rest| rest.split([')', '#']).next()).collect();
+    for path in pages().iter().filter(|path| path.parent() == Some(&root().join("docs"))) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(name == "README.md" || links.contains(&name), "no link to {name}");
     }
+    for readme in ["README.md", "README.zh-CN.md"] {
+        let readme = fs::read_to_string(root().join(readme)).unwrap();
+        assert!(readme.contains("](docs/README.md)") && readme.lines().count() <= 80);
+    }
+}
+
+/// Both READMEs have the same commands and code.
+#[test]
+fn the_readme_is_the_same_in_chinese() {
+    let blocks = |name: &str| -> Vec<String> {
+        let page = fs::read_to_string(root().join(name)).unwrap();
+        let blocks = page.split("```").skip(1).step_by(2);
+        let lines = |block: &str| block.lines().map(without_comment).collect::<Vec<_>>().join("\n");
+        blocks.map(lines).collect()
+    };
+    assert_eq!(blocks("README.md"), blocks("README.zh-CN.md"));
+}
+
+/// A line of code without a comment, which is translated.
+fn without_comment(line: &str) -> &str {
+    let end = [" # ", " // "].iter().filter_map(|mark| line.find(mark)).min();
+    line[..end.unwrap_or(line.len())].trim_end()
 }
 
 #[test]

@@ -22,7 +22,7 @@ const SIGNALS: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL];
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("keys", urls(0..10_000));
-    folder.umbel("build -q -o seen --keys 100000 keys").run().done();
+    folder.umbel("filter build -q -o seen --keys 100000 keys").run().done();
     folder
 }
 
@@ -42,7 +42,7 @@ fn killed_while_a_pipe_is_spooled_it_leaves_nothing() {
         for arguments in [
             "common keys pipe",
             "common pipe keys",
-            "build -o new pipe",
+            "filter build -o new pipe",
             "dedup pipe",
             "dedup --repeated keys pipe",
             "except keys pipe",
@@ -102,10 +102,10 @@ fn killed_while_lines_come_in_it_leaves_filters_alone() {
     let before = folder.read("seen");
     for signal in SIGNALS {
         for arguments in [
-            "build -o new --keys 10000 pipe",
-            "build -o seen --force --keys 10000 pipe",
-            "add seen pipe",
-            "query -v seen pipe",
+            "filter build -o new --keys 10000 pipe",
+            "filter build -o seen --force --keys 10000 pipe",
+            "filter add seen pipe",
+            "filter query -v seen pipe",
         ] {
             let (run, mut pipe) = folder.fed(arguments);
             // More than the pipe holds, so some of it was read.
@@ -127,8 +127,8 @@ fn a_run_killed_at_any_moment_leaves_the_old_file_or_the_new_one() {
     let events =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/parquet/events.parquet");
     for (job, old, attempts) in [
-        ("add -q store/f fresh", folder.read("seen"), long(200, 20)),
-        ("parquet add -q url user_id store/f", fs::read(events).unwrap(), 20),
+        ("filter add -q store/f fresh", folder.read("seen"), long(200, 20)),
+        ("parquet add -q -c url -c user_id store/f", fs::read(events).unwrap(), 20),
     ] {
         let run = || {
             folder.write("store/f", &old);
@@ -167,7 +167,7 @@ fn a_run_killed_at_any_moment_leaves_the_old_file_or_the_new_one() {
 #[test]
 fn a_filter_larger_than_the_cap_is_written_whole_or_not_at_all() {
     let folder = folder();
-    let build = "build --keys 1e6 --size 40MB --memory 16MiB";
+    let build = "filter build --keys 1e6 --size 40MB --memory 16MiB";
     for signal in SIGNALS {
         // Held where half of it is written.
         let mut run = folder.umbel(&format!("{build} -o - keys")).spawn();
@@ -219,10 +219,10 @@ fn an_input_that_changes_meanwhile_is_noticed() {
         "except keys pipe",
         "except pipe keys",
         "except pipe keys --fpp 0.01",
-        "build -o new keys pipe",
-        "build -o seen --force --keys 20000 pipe keys",
-        "add seen pipe keys",
-        "query -v seen pipe keys",
+        "filter build -o new keys pipe",
+        "filter build -o seen --force --keys 20000 pipe keys",
+        "filter add seen pipe keys",
+        "filter query -v seen pipe keys",
     ] {
         changed(arguments, |folder| {
             let file = OpenOptions::new().write(true).open(folder.path("keys")).unwrap();
@@ -253,10 +253,10 @@ fn changed_in_the_last_pass(folder: &Folder, arguments: &str, change: impl Fn(&F
 /// A file that grew and is another one all the same: what was read of it in the only pass is no longer there.
 #[test]
 fn an_input_that_is_written_anew_and_longer_is_noticed() {
-    for arguments in ["dedup a", "dedup a --fpp 0.01", "unseen f a", "query -v f a"] {
+    for arguments in ["dedup a", "dedup a --fpp 0.01", "unseen f a", "filter query -v f a"] {
         let folder = Folder::new();
         folder.write("a", urls(0..600_000));
-        folder.umbel("build -q -o f --keys 1e6").stdin("").run().done();
+        folder.umbel("filter build -q -o f --keys 1e6").stdin("").run().done();
         changed_in_the_last_pass(&folder, arguments, |file| {
             file.write_all_at(&urls([7]), 66 * 1000).unwrap();
             folder.append("a", urls([1]));
@@ -272,7 +272,7 @@ fn of_an_input_that_grows_meanwhile_the_job_covers_what_was_there() {
         ("common pipe keys --at-least 1", urls((500..1_000).chain(0..500).chain(1_000..10_000))),
         ("dedup keys pipe", urls(0..10_000)),
         ("except keys pipe", urls((0..500).chain(1_000..10_000))),
-        ("query seen pipe keys", urls((500..1_000).chain(0..10_000))),
+        ("filter query seen pipe keys", urls((500..1_000).chain(0..10_000))),
     ] {
         let folder = folder();
         let (run, mut pipe) = folder.fed(arguments);
@@ -288,20 +288,20 @@ fn of_an_input_that_grows_meanwhile_the_job_covers_what_was_there() {
 #[test]
 fn of_an_input_that_grows_meanwhile_every_verb_tells() {
     for arguments in [
-        "build -o new --keys 20000 pipe keys",
-        "build -o new pipe keys",
-        "build -o new --kind bloomier pipe keys",
-        "build -o new --keys 30000000 --memory 16MiB pipe keys",
-        "build -o new --copies 2 pipe keys",
-        "add seen pipe keys",
-        "remove counting pipe keys",
+        "filter build -o new --keys 20000 pipe keys",
+        "filter build -o new pipe keys",
+        "filter build -o new --kind bloomier pipe keys",
+        "filter build -o new --keys 30000000 --memory 16MiB pipe keys",
+        "filter build -o new --copies 2 pipe keys",
+        "filter add seen pipe keys",
+        "filter remove counting pipe keys",
         "unseen seen pipe keys",
         "join --fields -k 1 keys pipe",
         "join --fields -k 1 --full pipe keys",
         "diff keys pipe",
     ] {
         let folder = folder();
-        folder.umbel("build -q --kind counting -o counting keys").run().done();
+        folder.umbel("filter build -q --kind counting -o counting keys").run().done();
         let (run, mut pipe) = folder.fed(arguments);
         folder.append("keys", urls(20_000..20_010));
         pipe.write_all(&urls(500..1_000)).unwrap();
@@ -341,7 +341,7 @@ fn an_input_that_is_at_rest_is_not_said_to_change() {
 fn a_reader_that_leaves_ends_the_run_quietly() {
     let folder = with_large_files();
     folder.write("few", urls(0..10));
-    folder.umbel("build -q -o seen a").run().done();
+    folder.umbel("filter build -q -o seen a").run().done();
     for arguments in [
         "common a b",
         "common a b --memory 16MiB",
@@ -354,9 +354,9 @@ fn a_reader_that_leaves_ends_the_run_quietly() {
         "except a few",
         "except a few --memory 16MiB",
         "except a few --fpp 0.01",
-        "query seen a",
-        "build -o - a",
-        "merge -o - seen",
+        "filter query seen a",
+        "filter build -o - a",
+        "filter merge -o - seen",
     ] {
         let mut run = folder.umbel(arguments).spawn();
         let mut lines = BufReader::new(run.stdout());
@@ -381,13 +381,13 @@ fn without_any_reader_the_run_ends_quietly() {
         "dedup keys --explain",
         "except keys few",
         "except keys few --fpp 0.01",
-        "query seen keys",
-        "build -o - keys",
-        "merge -o - seen",
-        "info seen",
-        "info --json seen seen",
+        "filter query seen keys",
+        "filter build -o - keys",
+        "filter merge -o - seen",
+        "filter info seen",
+        "filter info --json seen seen",
         "common keys keys --explain",
-        "plan --keys 10 --fpp 0.1",
+        "filter plan --keys 10 --fpp 0.1",
         "completions zsh",
         "man",
         "--help",
@@ -403,7 +403,7 @@ fn without_any_reader_the_run_ends_quietly() {
 #[test]
 fn a_reader_of_answers_that_leaves_ends_a_query_of_a_pipe() {
     let folder = folder();
-    let (mut run, mut stdin, mut stdout) = folder.umbel("query seen").piped();
+    let (mut run, mut stdin, mut stdout) = folder.umbel("filter query seen").piped();
     stdin.write_all(&urls([3])).unwrap();
     stdout.read_exact(&mut [0; 66]).unwrap();
     drop(stdout);
@@ -429,11 +429,11 @@ fn words_that_nobody_can_read_are_no_error() {
     let closed = || Stdio::from(writer.try_clone().unwrap());
     let common = folder.umbel("common keys keys").stderr(closed()).run();
     assert!(common.done() == folder.read("keys"));
-    folder.umbel("build -o full --keys 10 keys").stderr(closed()).run().done();
-    folder.umbel("query -v full keys").stderr(closed()).run().nothing();
+    folder.umbel("filter build -o full --keys 10 keys").stderr(closed()).run().done();
+    folder.umbel("filter query -v full keys").stderr(closed()).run().nothing();
     let failed = folder.umbel("common keys gone").stderr(closed()).run();
     assert_eq!(failed.status.code(), Some(2));
     if let Ok(full) = OpenOptions::new().write(true).open("/dev/full") {
-        folder.umbel("add --json seen keys").stderr(full).run().done();
+        folder.umbel("filter add --json seen keys").stderr(full).run().done();
     }
 }

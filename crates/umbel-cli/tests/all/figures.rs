@@ -285,7 +285,7 @@ fn the_goals_that_are_missed_are_listed() {
 #[test]
 fn the_tables_of_summaries_are_those_of_their_record() {
     let record = record("2026-11-23-summary-cache.md");
-    let page = fs::read_to_string(root().join("docs/summary-cache.md")).unwrap();
+    let page = fs::read_to_string(root().join("examples/proxy/README.md")).unwrap();
     let measured = page.split("## ").find(|section| section.starts_with("Measured")).unwrap();
     let is_copied = |line: &&str| line.starts_with('|') || line.starts_with("With ");
     let copied: Vec<_> = measured.lines().filter(is_copied).collect();

@@ -20,11 +20,11 @@ fn values_of_a_field_are_found_in_compressed_records() {
     folder.umbel(&format!("index --jsonl -k id -k of --force -o both.index {names}")).run().done();
     let found = folder.umbel("find both.index t-77").run().text();
     assert_eq!(found.lines().count(), 10, "{found}");
-    let info = folder.umbel("info both.index").run().text();
+    let info = folder.umbel("filter info both.index").run().text();
     assert!(info.contains("values of the fields id, of"), "{info}");
     folder.umbel("find rows.index t").run().nothing();
     folder.umbel("find rows.index -F t-77").run().fails(&["values are compared as a whole"]);
-    let info = folder.umbel("info rows.index").run().text();
+    let info = folder.umbel("filter info rows.index").run().text();
     assert!(info.contains("values of the field id"), "{info}");
 }
 
@@ -46,7 +46,7 @@ fn a_killed_update_leaves_an_index() {
         run.killed_after(std::time::Duration::from_millis(round * 7 % 60));
         let run = folder.umbel(&format!("find -q logs.index {text}")).run();
         assert_eq!(run.text(), expected);
-        folder.umbel("info logs.index").run().done();
+        folder.umbel("filter info logs.index").run().done();
     }
     folder.umbel("index --update logs.index").run().done();
     assert_eq!(folder.names(), ["logs", "logs.index"]);

@@ -37,7 +37,7 @@ fn key_type(vector: &Vector) -> &str {
     }
 }
 
-/// What `umbel build` is told.
+/// What `umbel filter build` is told.
 fn arguments(peer: &str, vector: &Vector) -> String {
     let (format, given) = settings(peer, vector);
     let Parameters { keys, bits, probes, growth, bucket_size, max_iterations, .. } = given;
@@ -92,10 +92,10 @@ fn every_filter_answers_as_its_software_does() {
         let options = write(&folder, &members, members.iter().any(|key| key.contains(&b'\n')));
         let how = format!("--format {} --key-type {}", settings(peer, vector).0, key_type(vector));
         if !members.is_empty() {
-            let asked = format!("query -q filter members {how} {options}");
+            let asked = format!("filter query -q filter members {how} {options}");
             assert!(folder.umbel(&asked).run().done() == folder.read("members"), "{peer}/{name}");
         }
-        let found = folder.umbel(&format!("query -q filter probes {how}")).run().stdout;
+        let found = folder.umbel(&format!("filter query -q filter probes {how}")).run().stdout;
         let expected = vector.false_positives(of).into_iter().map(|probe| &probes[probe]);
         assert!(found == lines(expected), "{peer}/{name}: false positives");
     });
@@ -114,12 +114,12 @@ fn every_filter_is_built_byte_for_byte() {
         for (i, part) in members.chunks(size).chain(empty).enumerate() {
             let options = write(&folder, part, quoted);
             let arguments = arguments(peer, vector);
-            let build = format!("build -q -o part{i} members {arguments} {options}");
+            let build = format!("filter build -q -o part{i} members {arguments} {options}");
             folder.umbel(&build).run().done();
             names += &format!(" part{i}");
         }
         let format = settings(peer, vector).0;
-        folder.umbel(&format!("merge -q -o built --format {format} {names}")).run().done();
+        folder.umbel(&format!("filter merge -q -o built --format {format} {names}")).run().done();
         let (mut built, mut expected) = (folder.read("built"), vector.content(of));
         if peer == "squid" {
             // What Squid counts beside the bits depends on what it deleted before.

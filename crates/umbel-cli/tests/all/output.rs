@@ -16,9 +16,9 @@ use crate::util::{Folder, Outcome, Random, Running, lines, long, url, urls};
 fn a_kill_leaves_the_old_file_and_nothing_else() {
     let folder = Folder::new();
     folder.write("out", "old\n");
-    folder.umbel("build -q -o f --fpp 1e-9").stdin(urls(1000..3000)).run().done();
+    folder.umbel("filter build -q -o f --fpp 1e-9").stdin(urls(1000..3000)).run().done();
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
-        let (run, mut pipe) = folder.fed("query f pipe -o out");
+        let (run, mut pipe) = folder.fed("filter query f pipe -o out");
         pipe.write_all(&urls(1000..2000)).unwrap();
         run.killed_by(signal);
         assert_eq!(folder.read("out"), b"old\n");
@@ -72,7 +72,7 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
         // The other way out: each line is somewhere.
         folder.umbel(&again.replace("-a q", "-a elsewhere")).run().says("printed again");
         assert!(folder.read("q") == before, "{words}");
-        folder.umbel("query -v f a").run().nothing();
+        folder.umbel("filter query -v f a").run().nothing();
         folder.umbel("unseen f -a q a").run().nothing();
     }
     // As it was left, it is continued.
@@ -99,7 +99,7 @@ fn a_file_that_is_removed_meanwhile_is_told() {
     fs::remove_file(folder.path("q")).unwrap();
     drop(pipe);
     run.finish().fails(&["q: was removed while lines were written to it"]);
-    folder.umbel("query f").stdin(urls(0..10)).run().nothing();
+    folder.umbel("filter query f").stdin(urls(0..10)).run().nothing();
 }
 
 #[cfg(unix)]
@@ -200,7 +200,7 @@ fn any_writers(seed: u64) -> bool {
     out.lines().for_each(|line| *times.entry(line).or_insert(0) += 1);
     for (run, name) in inputs.iter().enumerate() {
         // What is recorded is out; what is out is there once.
-        let recorded = folder.umbel(&format!("query -q {name}.umbel {name}")).run().stdout;
+        let recorded = folder.umbel(&format!("filter query -q {name}.umbel {name}")).run().stdout;
         let recorded = String::from_utf8(recorded).unwrap();
         let recorded: HashSet<_> = recorded.lines().collect();
         assert!(refused[run] || recorded.len() as u64 == LINES, "{seed}: {}", recorded.len());
@@ -306,13 +306,16 @@ fn a_run_that_is_to_ignore_a_signal_goes_on() {
 fn a_filter_that_another_run_changes_is_waited_for() {
     let folder = Folder::new();
     let build = |name: &str| {
-        folder.umbel(&format!("build -q -o {name} --kind counting --keys 1e4 --fpp 1e-9"))
+        folder.umbel(&format!("filter build -q -o {name} --kind counting --keys 1e4 --fpp 1e-9"))
     };
     build("f").stdin(urls(0..100)).run().done();
     build("g").stdin(urls(500..600)).run().done();
-    for arguments in ["merge -f -o f f g", "merge -q -f -o f f g", "convert -f -o f --to blocked f"]
-    {
-        let (mut add, mut pipe) = folder.fed("add -q f pipe");
+    for arguments in [
+        "filter merge -f -o f f g",
+        "filter merge -q -f -o f f g",
+        "filter convert -f -o f --to blocked f",
+    ] {
+        let (mut add, mut pipe) = folder.fed("filter add -q f pipe");
         pipe.write_all(&urls(1000..1100)).unwrap();
         let is_locked = || fs::File::open(folder.path("f")).unwrap().try_lock().is_err();
         add.until("it had the filter", is_locked);
@@ -325,6 +328,6 @@ fn a_filter_that_another_run_changes_is_waited_for() {
         let told = other.stderr.contains("f: waiting for another run that is changing it");
         assert_eq!(told, !arguments.contains("-q"), "{}", other.stderr);
         other.done();
-        folder.umbel("query -v f").stdin(urls((0..100).chain(1000..1100))).run().nothing();
+        folder.umbel("filter query -v f").stdin(urls((0..100).chain(1000..1100))).run().nothing();
     }
 }

@@ -39,7 +39,7 @@ fn has(texts: &[String], expected: &[&str]) {
 #[test]
 fn five_pictures_of_a_plan() {
     let folder = Folder::new();
-    let table = folder.umbel("plan --keys 1e6 --fpp 0.01 --plot pictures").run().text();
+    let table = folder.umbel("filter plan --keys 1e6 --fpp 0.01 --plot pictures").run().text();
     assert!(table.contains("blocked") && table.contains("1,000,000"), "the table stays");
     let (_, written) = table.split_once("\nPictures written:\n").expect("it says what it wrote");
     let written = written.lines().map(|line| line.split_whitespace().next().unwrap());
@@ -85,10 +85,10 @@ fn five_pictures_of_a_plan() {
 fn pictures_of_the_documents_are_up_to_date() {
     let kept = root().join("docs/pictures");
     let folder = Folder::new();
-    folder.umbel("plan --keys 1e6 --fpp 0.01 --plot .").run().text();
+    folder.umbel("filter plan --keys 1e6 --fpp 0.01 --plot .").run().text();
     let numbers: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
-    folder.umbel("build -q -o blocked.umbel --keys 1e5").stdin(numbers).run().done();
-    folder.umbel("info blocked.umbel --plot blocked.svg").run().text();
+    folder.umbel("filter build -q -o blocked.umbel --keys 1e5").stdin(numbers).run().done();
+    folder.umbel("filter info blocked.umbel --plot blocked.svg").run().text();
     for name in NAMES.into_iter().chain(["blocked"]) {
         let file = format!("{name}.svg");
         let same = folder.read(&file) == std::fs::read(kept.join(&file)).unwrap();
@@ -108,7 +108,7 @@ fn any_goal_has_pictures() {
         "--keys 1000 --memory 64KiB",
     ] {
         let folder = Folder::new();
-        folder.umbel(&format!("plan {goal} --plot .")).run().text();
+        folder.umbel(&format!("filter plan {goal} --plot .")).run().text();
         for name in NAMES {
             let texts = texts(&folder, &format!("{name}.svg"));
             assert!(texts.len() > 15, "{goal}: {texts:?}");
@@ -139,8 +139,8 @@ fn inside_of_filters() {
         ("bloomier", &["bits set, of 512"]),
         ("cascade --except others", &["level 1"]),
     ] {
-        folder.umbel(&format!("build -q -f -o f --kind {kind} lines")).run().done();
-        folder.umbel("info f --plot f.svg -f").run().text();
+        folder.umbel(&format!("filter build -q -f -o f --kind {kind} lines")).run().done();
+        folder.umbel("filter info f --plot f.svg -f").run().text();
         let texts = texts(&folder, "f.svg");
         has(&texts, expected);
         has(&texts, &["blocks counted", "emptiest to fullest block", "mean fill", "all blocks: "]);
@@ -149,8 +149,8 @@ fn inside_of_filters() {
             expected[0] == "by chance" || kind.starts_with("cascade")
         );
     }
-    folder.umbel("build -q -f -o empty --keys 5").stdin("").run().done();
-    folder.umbel("info empty --plot empty.svg").run().text();
+    folder.umbel("filter build -q -f -o empty --keys 5").stdin("").run().done();
+    folder.umbel("filter info empty --plot empty.svg").run().text();
     has(&texts(&folder, "empty.svg"), &["1 block,"]);
 }
 
@@ -158,19 +158,19 @@ fn inside_of_filters() {
 #[test]
 fn legends_of_few_blocks() {
     let folder = Folder::new();
-    folder.umbel("build -q -o small --keys 300").stdin(urls(0..300)).run().done();
-    folder.umbel("info small --plot small.svg").run().text();
+    folder.umbel("filter build -q -o small --keys 300").stdin(urls(0..300)).run().done();
+    folder.umbel("filter info small --plot small.svg").run().text();
     let small = texts(&folder, "small.svg");
     has(&small, &["Fill of each block", "all blocks: "]);
     assert!(!small.iter().any(|text| text.contains("emptiest")), "{small:?}");
-    folder.umbel("build -q -o w --kind window:3 --keys 10").stdin(urls(0..30)).run().done();
-    folder.umbel("info w --plot w.svg").run().text();
+    folder.umbel("filter build -q -o w --kind window:3 --keys 10").stdin(urls(0..30)).run().done();
+    folder.umbel("filter info w --plot w.svg").run().text();
     let window = texts(&folder, "w.svg");
     has(&window, &["Fill of each generation", "generation"]);
     assert!(!window.iter().any(|text| text.contains("emptiest")), "a block each: {window:?}");
-    let run = folder.umbel("build -q -o full --keys 100").stdin(urls(0..3_000)).run();
+    let run = folder.umbel("filter build -q -o full --keys 100").stdin(urls(0..3_000)).run();
     run.done();
-    folder.umbel("info full --plot full.svg").run().text();
+    folder.umbel("filter info full --plot full.svg").run().text();
     has(&texts(&folder, "full.svg"), &["over-filled: planned for 100 keys at 0.0100"]);
 }
 
@@ -179,7 +179,7 @@ fn legends_of_few_blocks() {
 fn the_star_is_on_the_plans_curve() {
     for goal in ["--keys 1e6 --fpp 0.01", "--keys 50 --fpp 0.1", "--keys 5e9 --fpp 1e-9"] {
         let folder = Folder::new();
-        folder.umbel(&format!("plan {goal} --plot .")).run().text();
+        folder.umbel(&format!("filter plan {goal} --plot .")).run().text();
         let svg = String::from_utf8(folder.read("rate-by-keys.svg")).unwrap();
         let document = Document::parse(&svg).unwrap();
         let points = |node: roxmltree::Node<'_, '_>| -> Vec<(f64, f64)> {

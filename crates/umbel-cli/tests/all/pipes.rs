@@ -28,7 +28,8 @@ fn a_line_comes_out_before_the_next_goes_in() {
     assert_eq!(folder.names(), ["a", "f"]);
     folder.umbel("unseen f").stdin("last\nhalf of a line\n").run().nothing();
     for options in ["", "--threads 1", "--memory 16MiB"] {
-        let (run, mut stdin, mut stdout) = folder.umbel(&format!("query f {options}")).piped();
+        let (run, mut stdin, mut stdout) =
+            folder.umbel(&format!("filter query f {options}")).piped();
         for number in [3, 1, 2] {
             stdin.write_all(&urls([number])).unwrap();
             comes(&mut stdout, urls([number]));
@@ -48,7 +49,7 @@ fn a_line_comes_out_before_the_next_goes_in() {
 fn rows_come_out_at_once() {
     let folder = Folder::new();
     folder.write("a", "id\n1\n2\n");
-    folder.umbel("build -q -o seen --csv --key id a").run().done();
+    folder.umbel("filter build -q -o seen --csv --key id a").run().done();
     // What goes in, what then comes out, and what at the end.
     let unseen = [
         ("name,id\n", "name,id\n"),
@@ -57,7 +58,9 @@ fn rows_come_out_at_once() {
     ];
     let asked =
         [("city,id\n", "city,id\n"), ("\"line\nfeed\",1\nnext,", "\"line\nfeed\",1\n"), ("2", "")];
-    for (job, parts, last) in [("unseen -q f", unseen, ""), ("query -q seen", asked, "next,2\n")] {
+    for (job, parts, last) in
+        [("unseen -q f", unseen, ""), ("filter query -q seen", asked, "next,2\n")]
+    {
         let (run, mut stdin, mut stdout) = folder.umbel(&format!("{job} --csv --key id")).piped();
         for (part, out) in parts {
             stdin.write_all(part.as_bytes()).unwrap();
@@ -105,12 +108,12 @@ fn one_writer_fills_several_pipes_in_turns() {
     // Verbs that read one input after the other, too. The shell opens the last one first.
     let lines = urls(0..9000);
     folder.write("all", &lines);
-    folder.umbel("build -q -o seen all").run().done();
+    folder.umbel("filter build -q -o seen all").run().done();
     for (job, tee, expected) in [
         ("common one two three -j 1", "one two < all > three", &lines),
-        ("query -q seen one two", "one < all > two", &lines.repeat(2)),
+        ("filter query -q seen one two", "one < all > two", &lines.repeat(2)),
         ("unseen -q new one two --keys 1e6", "one < all > two", &lines),
-        ("build -q --keys 1e6 -o made one two", "one < all > two", &Vec::new()),
+        ("filter build -q --keys 1e6 -o made one two", "one < all > two", &Vec::new()),
     ] {
         names.iter().for_each(|name| folder.fifo(name));
         let run = folder.umbel(job).spawn();
@@ -120,5 +123,5 @@ fn one_writer_fills_several_pipes_in_turns() {
         assert!(run.finish().done() == *expected, "{job}");
         assert!(tee.wait().unwrap().success());
     }
-    assert!(folder.umbel("query -q made all").run().done() == lines);
+    assert!(folder.umbel("filter query -q made all").run().done() == lines);
 }

@@ -34,35 +34,6 @@ fn reached(folder: &Folder) -> Option<Value> {
     last
 }
 
-#[test]
-fn a_broken_record_stops_the_run_with_all_before_it_recorded() {
-    let folder = Folder::new();
-    let row = |i: u64| format!("{i},\"row {i}\"\n");
-    let rows = |range: std::ops::Range<u64>| range.map(row).collect::<String>();
-    folder.write("a", format!("id,text\n{}500,\"b\"c\n{}", rows(0..500), rows(501..1000)));
-    for files in ["a", "-"] {
-        for threads in [1, 3] {
-            let seen = format!("unseen f --fpp 1e-9 --csv --key id --threads {threads}");
-            let run = folder.umbel(&format!("{seen} {files}")).stdin(folder.read("a")).run();
-            let run = run.says("text after the closing quote of a field");
-            run.ended_with(2);
-            let out = String::from_utf8(run.stdout).unwrap();
-            let went: Vec<_> = out.lines().skip(1).collect();
-            assert!(format!("id,text\n{}", rows(0..500)).starts_with(&out), "{out}");
-            // Mended, it gives the rest.
-            let mended = format!("id,text\n{}", rows(0..1000));
-            let rest = folder.umbel(&format!("{seen} -")).stdin(mended).run();
-            let expected = format!("id,text\n{}", rows(went.len() as u64..1000));
-            assert!(rest.text() == expected, "{files}, {} rows went out", went.len());
-            assert_eq!(folder.names(), ["a", "f"]);
-            fs::remove_file(folder.path("f")).unwrap();
-        }
-    }
-    // What is missing from the start stops the run before it begins.
-    folder.umbel("unseen f a gone").run().fails(&["gone: "]);
-    assert_eq!(folder.names(), ["a"]);
-}
-
 #[cfg(unix)]
 #[test]
 fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
@@ -82,9 +53,9 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
         run.until("it came to a checkpoint", || found() >= Some(2));
         feed(2);
         // Meanwhile others know what is recorded.
-        assert!(folder.umbel("query -v f").stdin(urls(0..2)).run().status.code() == Some(1));
-        folder.umbel("info f").run().says("the run is still going or was interrupted");
-        folder.umbel("build -f -o f").stdin(urls([9])).spawn().kill(Signal::SIGKILL);
+        assert!(folder.umbel("filter query -v f").stdin(urls(0..2)).run().status.code() == Some(1));
+        folder.umbel("filter info f").run().says("the run is still going or was interrupted");
+        folder.umbel("filter build -f -o f").stdin(urls([9])).spawn().kill(Signal::SIGKILL);
         run.kill(signal);
         let outcome = run.finish();
         if signal != Signal::SIGKILL {
@@ -185,7 +156,7 @@ fn a_second_run_waits_for_the_first() {
     let mut stdout = first.stdout();
     comes(&mut stdout, urls([1]));
     let mut second = folder.umbel("unseen -q f b").spawn();
-    let mut add = folder.umbel("add -q f b").spawn();
+    let mut add = folder.umbel("filter add -q f b").spawn();
     thread::sleep(Duration::from_millis(200));
     assert!(second.runs() && add.runs());
     add.killed_by(Signal::SIGKILL);
@@ -195,7 +166,7 @@ fn a_second_run_waits_for_the_first() {
     first.finish().done();
     assert!(rest.join().unwrap() == urls(2..1000));
     assert!(second.finish().done() == urls(1000..1500));
-    folder.umbel("query -v f b").stdin(urls(0..500)).run().nothing();
+    folder.umbel("filter query -v f b").stdin(urls(0..500)).run().nothing();
     assert_eq!(folder.names(), ["b", "f", "pipe"]);
 }
 
@@ -223,7 +194,7 @@ fn runs_that_begin_together_put_out_each_line_once() {
             lines
         };
         assert!(sorted(folder.read("out")) == sorted(urls(0..5000)));
-        folder.umbel("query -v f a b c").run().nothing();
+        folder.umbel("filter query -v f a b c").run().nothing();
         assert_eq!(folder.names(), ["a", "b", "c", "f", "out"]);
         fs::remove_file(folder.path("f")).unwrap();
         fs::remove_file(folder.path("out")).unwrap();
@@ -375,7 +346,7 @@ fn crawl(fpp: &str) -> u64 {
     assert!(killed >= DAYS && noted >= DAYS / 2, "{killed} killed, {noted} after a checkpoint");
     // Whatever was put out or left out, the filter has it.
     folder.write("all", urls(0..ALL));
-    folder.umbel("query -q -v f all").run().nothing();
+    folder.umbel("filter query -q -v f all").run().nothing();
     missing
 }
 
@@ -414,7 +385,7 @@ fn a_silent_input_is_recorded_as_well() {
         });
         run.kill(Signal::SIGKILL);
         run.finish();
-        folder.umbel("query -v f").stdin(urls(0..10)).run().nothing();
+        folder.umbel("filter query -v f").stdin(urls(0..10)).run().nothing();
         for name in ["f", "f.run"] {
             fs::remove_file(folder.path(name)).unwrap();
         }
@@ -449,12 +420,12 @@ fn what_the_saved_filter_has_is_not_taken_in_again() {
         for more in [0..0, 500..600] {
             fs::copy(&kept, &journal).unwrap();
             folder.write("f", &saved);
-            folder.umbel("query f").stdin(urls(0..500)).run().done();
+            folder.umbel("filter query f").stdin(urls(0..500)).run().done();
             folder.write("more", urls(more.clone()));
             folder.umbel("unseen -q f more").run();
             let taken_once = folder.read("f");
             folder.write("f", &saved);
-            folder.umbel("add -q f more").run().done();
+            folder.umbel("filter add -q f more").run().done();
             assert!(taken_once == folder.read("f"), "{kind}: {more:?}");
         }
     }
@@ -470,10 +441,10 @@ fn what_others_saved_is_not_taken_in_again() {
         run.killed_by(Signal::SIGKILL);
         drop(stdin);
         folder.write("more", urls(500..600));
-        folder.umbel("add -q f more").run().done();
+        folder.umbel("filter add -q f more").run().done();
         if kind == "counting" {
-            folder.umbel("remove -q f").stdin(urls(0..100)).run().done();
-            folder.umbel("query f").stdin(urls(0..100)).run().nothing();
+            folder.umbel("filter remove -q f").stdin(urls(0..100)).run().done();
+            folder.umbel("filter query f").stdin(urls(0..100)).run().nothing();
         }
         let added = folder.read("f");
         // A run that is killed before it records anything, and one that ends.
@@ -483,7 +454,7 @@ fn what_others_saved_is_not_taken_in_again() {
         folder.umbel("unseen -q f").stdin("").run().nothing();
         let taken_once = folder.read("f");
         folder.write("f", added);
-        folder.umbel("add -q f").stdin(urls(600..601)).run().done();
+        folder.umbel("filter add -q f").stdin(urls(600..601)).run().done();
         assert!(taken_once == folder.read("f"), "{kind}");
         assert!(!folder.path("f.run").exists());
     }

@@ -81,8 +81,8 @@ fn help_and_advice_have_colours_on_a_terminal_alone() {
     for (arguments, coloured) in [
         ("help", green("Files of lines or records:")),
         ("help", green("Examples:")),
-        ("help --all", green("Privacy:")),
-        ("help options", green("Input:")),
+        ("help filter", green("Signatures and privacy:")),
+        ("help options", green("Resources:")),
         ("dedup -h", green("Options:")),
         ("help dedup", green("Exit status:")),
         ("dedup --repeat a.csv", bright("tip:")),

@@ -217,8 +217,8 @@ fn rows_by_keys() {
         let (_, report) = work(&folder, &format!("dedup a b --csv {key} --count"));
         assert!(spilled(&report) >= 10, "{report}");
     }
-    work(&folder, "build -o f a --csv --key text --key n --keys 4e6");
-    assert_eq!(work(&folder, "query f b --csv --key text --key n").1["found"], LINES);
+    work(&folder, "filter build -o f a --csv --key text --key n --keys 4e6");
+    assert_eq!(work(&folder, "filter query f b --csv --key text --key n").1["found"], LINES);
 }
 
 #[test]
@@ -226,24 +226,25 @@ fn filters_are_built_and_asked() {
     let folder = Folder::new();
     let a = urls(0..LINES);
     folder.write("a", &a);
-    work(&folder, "build -o f a --keys 4e6");
-    work(&folder, "add f a");
+    work(&folder, "filter build -o f a --keys 4e6");
+    work(&folder, "filter add f a");
     // Larger than the cap.
-    work(&folder, "build -o pieces a --size 100MB --keys 1e6");
-    assert!(work(&folder, "query f a").0 == a);
+    work(&folder, "filter build -o pieces a --size 100MB --keys 1e6");
+    assert!(work(&folder, "filter query f a").0 == a);
     for threads in [1, 3] {
-        let (out, report) = work(&folder, &format!("query pieces a --threads {threads}"));
+        let (out, report) = work(&folder, &format!("filter query pieces a --threads {threads}"));
         assert!(out == a && report["found"] == LINES, "{report}");
-        work(&folder, &format!("add pieces a --threads {threads}"));
+        work(&folder, &format!("filter add pieces a --threads {threads}"));
     }
     folder.write("b", urls(LINES / 2..LINES / 2 * 3));
     assert!(work(&folder, "unseen pieces b").0 == urls(LINES..LINES / 2 * 3));
     folder.append("b", vec![b'x'; 12_000_000]);
-    for verb in ["query -v", "unseen", "add"] {
+    for verb in ["filter query -v", "unseen", "filter add"] {
         work(&folder, &format!("{verb} pieces b"));
     }
     for threads in long(&[1, 2, 3][..], &[3]) {
-        let build = format!("build -f -o f --kind scalable --keys 1000 --fpp 1e-6 -j {threads} a");
+        let build =
+            format!("filter build -f -o f --kind scalable --keys 1000 --fpp 1e-6 -j {threads} a");
         let (_, report) = work(&folder, &build);
         let links = report["filter"]["parts"].as_array().map(Vec::len);
         assert_eq!(links, Some(9), "{report}");
@@ -274,7 +275,7 @@ fn a_filter_in_json_with_escapes_takes_a_few_times_its_bytes() {
     let folder = Folder::new();
     let json = [&br#"{"m":64,"k":1,"b":"\\"#[..], &vec![0x7f; 5_000_000], br#""}"#].concat();
     folder.write("filter.json", json);
-    let info = umbel(&folder, "info --format bits-and-blooms-json filter.json");
+    let info = umbel(&folder, "filter info --format bits-and-blooms-json filter.json");
     counted(info, 16).fails(&["filter.json: ", "URL-safe base64 in b"]);
 }
 
@@ -284,7 +285,7 @@ fn tens_of_thousands_of_inputs() {
     let folder = Folder::new();
     folder.write("f", "a\nb\n");
     folder.write("list", ("./".repeat(100) + "f\n").repeat(20_000));
-    for verb in ["dedup", "common --at-least 2", "common --which=names", "build -f -o new"] {
+    for verb in ["dedup", "common --at-least 2", "common --which=names", "filter build -f -o new"] {
         let job = format!("{verb} --files-from list");
         let few = counted(capped(&folder, 16, &job), 16);
         few.fails(&["list: has more than a memory cap of 16.0 MiB allows, after", "--memory"]);

@@ -14,7 +14,8 @@ fn with_filter(options: &str) -> Folder {
     folder.write("keys", urls(0..30_000));
     folder.write("asked", urls((15_000..45_000).chain(40_000..47_000).chain([7, 7])));
     folder.write("secret", "0123456789abcdef");
-    let build = format!("build -q -o large --size 24MB --keys 1e6 {options} keys --memory 16MiB");
+    let build =
+        format!("filter build -q -o large --size 24MB --keys 1e6 {options} keys --memory 16MiB");
     folder.umbel(&build).run().done();
     folder
 }
@@ -36,21 +37,23 @@ fn same(folder: &Folder, arguments: &str) {
 fn answers_and_bytes_are_those_of_a_filter_in_memory() {
     let folder = with_filter("");
     for arguments in [
-        "query -q large asked",
-        "query -q -v large asked keys",
-        "add -q large asked",
+        "filter query -q large asked",
+        "filter query -q -v large asked keys",
+        "filter add -q large asked",
         "unseen -q large asked keys asked",
     ] {
         same(&folder, arguments);
     }
-    folder.umbel("query -q -v large keys --memory 16MiB").run().nothing();
+    folder.umbel("filter query -q -v large keys --memory 16MiB").run().nothing();
     folder.umbel("unseen -q large keys --memory 16MiB").run().nothing();
     // From a pipe, and into a file.
-    let piped = folder.umbel("query -q large --memory 16MiB -o found").stdin(folder.read("asked"));
+    let piped =
+        folder.umbel("filter query -q large --memory 16MiB -o found").stdin(folder.read("asked"));
     piped.run().done();
-    let found = folder.umbel("query -q large asked").run().done();
+    let found = folder.umbel("filter query -q large asked").run().done();
     assert!(folder.read("found") == found);
-    let report = folder.umbel("query --json large asked -o out --memory 16MiB").run().report();
+    let report =
+        folder.umbel("filter query --json large asked -o out --memory 16MiB").run().report();
     assert_eq!((&report["lines"], &report["passes"]), (&37_002.into(), &2.into()));
     let names = ["asked", "found", "keys", "large", "out", "pieces", "secret", "whole"];
     assert_eq!(folder.names(), names);
@@ -59,8 +62,11 @@ fn answers_and_bytes_are_those_of_a_filter_in_memory() {
 #[test]
 fn keys_secrets_and_headers_are_as_in_memory() {
     let folder = with_filter("--secret-file secret");
-    folder.umbel("query large asked --memory 16MiB").run().fails(&["large", "--secret-file"]);
-    same(&folder, "query -q large asked --secret-file secret");
+    folder
+        .umbel("filter query large asked --memory 16MiB")
+        .run()
+        .fails(&["large", "--secret-file"]);
+    same(&folder, "filter query -q large asked --secret-file secret");
     same(&folder, "unseen -q large asked --secret-file secret");
 
     let rows = |numbers: std::ops::Range<u32>| {
@@ -68,9 +74,9 @@ fn keys_secrets_and_headers_are_as_in_memory() {
     };
     folder.write("t", rows(0..20_000));
     folder.write("u", rows(10_000..30_000));
-    let build = "build -q -f -o large --size 24MB --keys 1e6 --csv --key id --key name t";
+    let build = "filter build -q -f -o large --size 24MB --keys 1e6 --csv --key id --key name t";
     folder.umbel(&format!("{build} --memory 16MiB")).run().done();
-    for verb in ["query -q", "query -q -v", "add -q", "unseen -q"] {
+    for verb in ["filter query -q", "filter query -q -v", "filter add -q", "unseen -q"] {
         same(&folder, &format!("{verb} large u --csv --key id --key name"));
         let refused = folder.umbel(&format!("{verb} large u --csv --key id --memory 16MiB")).run();
         refused.fails(&["large", r#"the fields "id", "name""#]);
@@ -84,21 +90,26 @@ fn damage_is_told_before_any_line_goes_out() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 4;
     folder.write("large", &bytes);
-    for arguments in ["query large asked", "query -v large asked", "unseen large asked"] {
+    for arguments in
+        ["filter query large asked", "filter query -v large asked", "unseen large asked"]
+    {
         let run = folder.umbel(&format!("{arguments} --memory 16MiB")).run();
         run.fails(&["large: ", "damaged"]);
     }
-    folder.umbel("add large asked --memory 16MiB").run().fails(&["large: ", "damaged"]);
+    folder.umbel("filter add large asked --memory 16MiB").run().fails(&["large: ", "damaged"]);
     assert!(folder.read("large") == bytes);
     let half = &bytes[..middle];
     folder.write("half", half);
-    folder.umbel("query half asked --memory 16MiB").run().fails(&["half: ", "truncated"]);
+    folder.umbel("filter query half asked --memory 16MiB").run().fails(&["half: ", "truncated"]);
 }
 
 #[test]
 fn a_full_filter_is_told_before_any_line_goes_out() {
     let folder = with_filter("");
-    folder.umbel("build -q -f -o large --size 40MB --keys 30010 keys --memory 16MiB").run().done();
+    folder
+        .umbel("filter build -q -f -o large --size 40MB --keys 30010 keys --memory 16MiB")
+        .run()
+        .done();
     let before = folder.read("large");
     let run = folder.umbel("unseen large asked -a out --memory 16MiB").run();
     run.fails(&["large: ", "17000 new lines", "30010 keys", "larger filter"]);
@@ -114,12 +125,12 @@ fn what_a_killed_run_noted_is_known() {
     std::thread::sleep(std::time::Duration::from_millis(100));
     run.killed_by(Signal::SIGKILL);
     folder.write("noted", urls(90_000..90_010));
-    let asked = folder.umbel("query -q large noted --memory 16MiB").run().done();
+    let asked = folder.umbel("filter query -q large noted --memory 16MiB").run().done();
     assert!(asked == folder.read("noted"));
     let again = "unseen large -a out noted --memory 16MiB";
     folder.umbel(again).run().says("the last run was interrupted").nothing();
     assert!(folder.read("out") == folder.read("noted") && !folder.path("large.run").exists());
-    folder.umbel("query -q -v large noted").run().nothing();
+    folder.umbel("filter query -q -v large noted").run().nothing();
 }
 
 #[test]

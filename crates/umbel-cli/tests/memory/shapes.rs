@@ -261,9 +261,9 @@ fn the_cap_holds_for_a_decoder_next_to_a_filter() {
     }
     folder.write("a", encoder.finish().unwrap());
     folder.write("none", "");
-    folder.umbel("build -o f none --size 230MiB --keys 2e6").run().done();
+    folder.umbel("filter build -o f none --size 230MiB --keys 2e6").run().done();
     // It must not get a window of 64 MiB, as it does alone.
-    for job in ["query f a", "add f a", "unseen f a"] {
+    for job in ["filter query f a", "filter add f a", "unseen f a"] {
         let run = folder.umbel(&format!("{job} --memory 256MiB --threads 2")).run();
         run.fails(&["a: compressed with a window of 64.0 MiB", "--memory"]);
         within(&folder, 512, &format!("{job} --threads 2"));

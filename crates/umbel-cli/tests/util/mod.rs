@@ -6,13 +6,13 @@
 // Every file of tests uses a part of it.
 #![allow(dead_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -299,7 +299,11 @@ impl Outcome {
         assert!(start.is_empty(), "{}: answered {}", self.command, start.escape_ascii());
         let start = self.stderr.split(':').next().unwrap_or_default();
         let verb = start.strip_prefix("umbel").map(str::trim_start);
-        assert!(verb.is_some_and(|verb| !verb.contains(' ')), "{}: {}", self.command, self.stderr);
+        let is_verb = |verb: &str| {
+            ["", "filter", "parquet"].contains(&verb) || verbs().iter().any(|other| other == verb)
+        };
+        let verb = verb.map(|verb| verb.split(" warning").next().unwrap_or_default());
+        assert!(verb.is_some_and(is_verb), "{}: {}", self.command, self.stderr);
         self.advises_options_that_exist();
         words.iter().fold(self, |this, word| this.says(word)).stderr
     }
@@ -311,18 +315,17 @@ impl Outcome {
         let mut words =
             self.stderr.split([' ', '\n', '(', ')', ';', ',', '\'', ':', '"']).peekable();
         while let Some(word) = words.next() {
-            if word == "umbel"
-                && let Some(next) = words.peek().filter(|next| !help_of(next).is_empty())
-            {
-                verb = (*next).to_owned();
+            if word == "umbel" {
+                let mut next = words.clone();
+                let (first, second) = (next.next().unwrap_or(""), next.next().unwrap_or(""));
+                verb = verb_of(first, second).unwrap_or(&verb).to_owned();
             } else if ["zstd", "xz", "iconv", "unzip"].contains(&word) {
                 verb = word.to_owned();
             }
             let option = word.split(['=', '<', '.', '[']).next().unwrap_or_default();
             let is_option = option.strip_prefix("--").is_some_and(|name| !name.is_empty());
             if is_option && option != "--help" && !typed(option) && !help_of(&verb).is_empty() {
-                let help = help_of(&verb);
-                let has = help.split([' ', '\n', ',', '[', '=']).any(|word| word == option);
+                let has = options_in(&help_of(&verb)).contains(option);
                 assert!(has, "{}: umbel {verb} has no {option}: {}", self.command, self.stderr);
             }
         }
@@ -333,25 +336,66 @@ impl Outcome {
     }
 }
 
+fn help(arguments: &str) -> String {
+    let mut umbel = Command::new(env!("CARGO_BIN_EXE_umbel"));
+    let run = umbel.args(arguments.split_whitespace()).output().unwrap();
+    String::from_utf8(run.stdout).unwrap()
+}
+
+/// All verbs, such as `dedup` and `filter build`, as the help lists them.
+pub(crate) fn verbs() -> &'static [String] {
+    static VERBS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let listed = |help: &str| -> Vec<String> {
+            let lines = help.lines().filter_map(|line| line.strip_prefix("  "));
+            let words = lines.filter_map(|line| line.split_once("  ").map(|(word, _)| word));
+            let is_verb = |word: &&str| {
+                !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase())
+            };
+            words.filter(is_verb).map(str::to_owned).collect()
+        };
+        let (all, set_up) = (help("help"), help("help"));
+        let set_up = set_up.split_once("Set up: ").unwrap().1.trim().split(", ");
+        let of_nouns = |noun: &str| {
+            let verbs = listed(&help(&format!("help {noun}"))).into_iter();
+            verbs.map(|verb| format!("{noun} {verb}")).collect::<Vec<_>>()
+        };
+        let words = listed(&all).into_iter().chain(set_up.map(str::to_owned));
+        let all: Vec<_> = words
+            .flat_map(|word| match &*word {
+                "filter" | "parquet" => of_nouns(&word),
+                _ => vec![word],
+            })
+            .collect();
+        assert!(all.len() > 30, "{all:?}");
+        all
+    });
+    &VERBS
+}
+
+/// The verb that some words begin with, if any.
+pub(crate) fn verb_of(first: &str, second: &str) -> Option<&'static str> {
+    let name = format!("{first} {second}");
+    let verb = verbs().iter().find(|verb| **verb == first || **verb == name)?;
+    Some(verb)
+}
+
 /// The whole help of a verb, asked for once.
-fn help_of(verb: &str) -> String {
+pub(crate) fn help_of(verb: &str) -> String {
     static HELPS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
-    let steps: &[&str] = match verb {
-        "key" => &["new", "id"],
-        "parquet" => &["list", "which", "add", "remove", "clear", "extract"],
-        _ => &[],
-    };
-    let ask = |step: Option<&&str>| {
-        let mut umbel = Command::new(env!("CARGO_BIN_EXE_umbel"));
-        let run = umbel.arg(verb).args(step).arg("--help").output().unwrap();
-        String::from_utf8(run.stdout).unwrap()
-    };
-    if verb.is_empty() || !verb.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    if !verbs().iter().any(|other| other == verb) {
         return String::new();
     }
+    let steps: &[&str] = if verb == "filter key" { &["", "new", "id"] } else { &[""] };
     let mut helps = HELPS.lock().unwrap_or_else(PoisonError::into_inner);
-    let all = || [None].into_iter().chain(steps.iter().map(Some)).map(ask).collect();
+    let all = || steps.iter().map(|step| help(&format!("{verb} {step} --help"))).collect();
     helps.entry(verb.to_owned()).or_insert_with(all).clone()
+}
+
+/// The options that a help names.
+pub(crate) fn options_in(help: &str) -> BTreeSet<String> {
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let names = lines.flat_map(|line| line.split([' ', ',', '[', '=', '/']));
+    names.filter(|name| name.starts_with("--")).map(str::to_owned).collect()
 }
 
 /// The amount of memory that a message names as sufficient: the last one there.

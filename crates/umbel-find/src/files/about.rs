@@ -9,11 +9,11 @@ use umbel_io::State;
 use super::folders::Base;
 use super::{opened, stamp};
 
-/// What is in an index, and what has changed since.
+/// The content of an index, and the changes since.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct About {
-    /// What is in it.
+    /// Its content.
     pub index: crate::index::About,
     /// Files that changed since they were indexed.
     pub stale: Vec<PathBuf>,

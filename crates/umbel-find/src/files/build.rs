@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::index::column::Keys;
@@ -26,7 +26,7 @@ use super::stamp;
 use super::text::{BLOCK, Reading, Unreadable};
 use super::{folders, memory};
 
-/// What was done to make an index.
+/// A summary of the work on an index.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Built {
@@ -77,7 +77,8 @@ pub fn build(
 /// # Errors
 /// As [`build`]; an [`IndexError`](crate::IndexError) of the index.
 pub fn update(target: &Path, resources: &Resources) -> Result<Built> {
-    let file = locked(target).with_context(|| target.display().to_string())?;
+    let open = || File::open(target).with_context(|| target.display().to_string());
+    let file = atomic::lock(open()?, target, &open, &mut umbel_io::lock)?;
     update_of(target, file, resources)
 }
 
@@ -102,25 +103,6 @@ pub(crate) fn update_of(target: &Path, file: File, resources: &Resources) -> Res
     let draft = Draft { roots, old: Some(index), file: Some(id) };
     let built = write(target, Existing::Replace, &draft, &options)?;
     Ok(Built { dropped: dropped.iter().map(|root| base.shown(root)).collect(), ..built })
-}
-
-/// The index that is at `target` now, for this process alone to update.
-fn locked(target: &Path) -> io::Result<File> {
-    loop {
-        let mut file = File::open(target)?;
-        match umbel_io::lock(&file) {
-            // NFS locks only what is open for writing.
-            Err(error) if umbel_io::locks_only_writable(&error) => {
-                file = OpenOptions::new().read(true).write(true).open(target)?;
-                umbel_io::lock(&file)?;
-            }
-            locked => locked?,
-        }
-        // Another process may have replaced it meanwhile.
-        if State::of(&file)?.id == State::at(target)?.id {
-            return Ok(file);
-        }
-    }
 }
 
 /// Refuses keys that an index cannot have.
@@ -175,7 +157,7 @@ enum Filter {
     Old { block: u32 },
 }
 
-/// What a decoder needs to start at a block: in the temporary file, or in the old index.
+/// The data from which a decoder can start at a block: in the temporary file, or in the old index.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
     Nothing,
@@ -299,7 +281,7 @@ impl Segment<'_> {
         };
         let name = target.display();
         if Some(now.with_context(|| name.to_string())?.id) != self.draft.file {
-            bail!("{name}: was made anew by another run meanwhile; it stays as it is");
+            bail!("{name}: was rebuilt by another run meanwhile; it is unchanged");
         }
         // A forged index may have the highest possible generation.
         let Some(generation) = old.generation.checked_add(1) else { return Ok(None) };
@@ -463,7 +445,7 @@ pub(crate) fn threads(resources: &Resources) -> usize {
 /// Bytes of a plain file of lines that one thread reads; a larger one is read by several.
 const PART: u64 = 64 * BLOCK as u64;
 
-/// What one thread reads at a time: a file, or a part of a large one.
+/// The unit that one thread reads at a time: a file, or a part of a large one.
 struct Part<'a> {
     path: &'a Path,
     /// If there are others: the range in which its records start, and the state of the file before any was read.
@@ -508,13 +490,14 @@ fn each_file(
     let threads = threads(resources).min(parts.len().max(1));
     let mut reading = Reading::new(&options.form, resources, threads)?;
     reading.points = true;
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    // The first part that fails is the one of the error, whichever thread is first.
+    let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
     let read: Vec<Mutex<Option<Box<Indexed>>>> = parts.iter().map(|_| Mutex::default()).collect();
-    let work = || -> Result<()> {
+    let work = || -> Result<(), (usize, anyhow::Error)> {
         let mut keys = Keys::within(reading.room_of_keys());
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let part = parts.get(at).filter(|_| !failed.load(Ordering::Relaxed));
+            let part = parts.get(at).filter(|_| at < failed.load(Ordering::Relaxed));
             let Some(part) = part else { return Ok(()) };
             let (reading, unforeseen, keys) = (&reading, &unforeseen, &mut keys);
             let mut one = One { reading, temporary, unforeseen, keys };
@@ -523,8 +506,8 @@ fn each_file(
                 Err(error) => match Unreadable::reason(&error) {
                     Some(why) => Indexed::unreadable(kept, why),
                     None => {
-                        failed.store(true, Ordering::Relaxed);
-                        return Err(error);
+                        failed.fetch_min(at, Ordering::Relaxed);
+                        return Err((at, error));
                     }
                 },
                 Ok(indexed) => {
@@ -536,7 +519,10 @@ fn each_file(
             *read[at].lock().expect("no worker panics") = Some(Box::new(indexed));
         }
     };
-    on_each(threads, work).into_iter().collect::<Result<()>>()?;
+    let errors = on_each(threads, work).into_iter().filter_map(Result::err);
+    if let Some((_, error)) = errors.min_by_key(|(at, _)| *at) {
+        return Err(error);
+    }
     let mut read = read.into_iter().map(|one| one.into_inner().expect("no worker panics"));
     Ok(all.into_iter().filter_map(move |(kept, parts)| match kept {
         Some(kept) => Some(*kept),
@@ -612,7 +598,7 @@ fn keep(path: &Path, kept: &Path, entry: &Entry, index: &Index) -> Result<Option
     Ok(Some(Box::new(Indexed { entry, blocks: blocks.collect(), ..Indexed::default() })))
 }
 
-/// What a worker uses to index a file.
+/// A worker's tools to index a file.
 struct One<'a> {
     reading: &'a Reading,
     temporary: &'a Temporary,

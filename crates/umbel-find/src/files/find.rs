@@ -40,7 +40,7 @@ pub struct Found<'a> {
 
 /// Receives the lines found; calls are in the order of the lines of a file.
 pub trait Sink: Sync {
-    /// Whether a text is still looked for, by its number. What can have no such text is not read.
+    /// Whether a text, by its number, is still searched for. Blocks that cannot contain such a text are not read.
     fn wants(&self, _text: usize) -> bool {
         true
     }
@@ -51,7 +51,7 @@ pub trait Sink: Sync {
     fn file(&self, file: &Path, lines: u64, out: &mut Vec<u8>);
 }
 
-/// What is looked for.
+/// The texts to search for.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Texts, or values of the index's field; none is empty.
@@ -60,7 +60,7 @@ pub struct Wanted {
     pub matching: Matching,
 }
 
-/// What a search did.
+/// A summary of a search.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Search {
@@ -243,7 +243,7 @@ pub fn find(
     Ok(search)
 }
 
-/// Finds the texts that no line has, by their numbers. A text is looked for until it is found once.
+/// Finds the texts that occur in no line, by their numbers. The search for a text ends at its first hit.
 ///
 /// # Errors
 /// As [`find`].
@@ -439,7 +439,7 @@ struct Run<'a> {
 /// Takes the text to print, and all of it if nothing follows. Returns false if the run has stopped.
 type Put<'a> = dyn FnMut(&mut Vec<u8>, bool) -> Result<bool> + 'a;
 
-/// What follows some lines.
+/// The next step after some lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// More lines of the file.

@@ -49,7 +49,7 @@ pub(crate) fn keep_first(paths: &mut Vec<PathBuf>) {
     paths.retain(|_| again.next() == Some(false));
 }
 
-/// Whether an error means that there is no such file: it is gone, or a folder in its path is gone or now a file.
+/// Whether an error means that the file does not exist: it is gone, or a folder in its path is gone or now a file.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

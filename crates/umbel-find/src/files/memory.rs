@@ -82,7 +82,7 @@ impl Unforeseen {
     /// One more block of a file.
     ///
     /// # Errors
-    /// [`Error::Memory`] if there is no room; it names a cap for twice as many.
+    /// [`Error::Memory`] if it does not fit; the error names a cap for twice as many.
     pub(crate) fn block(&self) -> Result<(), Error> {
         self.add(BLOCK)
     }
@@ -129,7 +129,7 @@ pub(crate) fn room_of_search(resources: &Resources, lists: u64) -> Room {
 /// The cap less these lists; others, of `later` bytes, may follow.
 ///
 /// # Errors
-/// [`Error::Memory`] if that is too little; it names a cap that is enough for the others, too.
+/// [`Error::Memory`] if that is too little; it names a cap that is also enough for the others.
 pub(crate) fn without(lists: u64, later: u64, resources: &Resources) -> Result<Resources, Error> {
     let (lists, cap) = (lists.saturating_sub(FREE), resources.memory);
     if lists > 0 && cap < least(lists) {

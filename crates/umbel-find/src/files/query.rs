@@ -6,7 +6,8 @@ use memchr::memmem::Finder;
 /// How a text is compared with lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Matching {
-    /// It may start and end inside a word, as in `grep -F`. Otherwise its words are whole words of the line.
+    /// It may start and end inside a word, as in `grep -F`. Otherwise each of its words must be a whole word of the
+    /// line.
     pub inside: bool,
     /// The case of letters is ignored, one for one; ASCII letters match only ASCII letters.
     pub ignore_case: bool,

@@ -1,4 +1,4 @@
-//! What the keys of an index are, as stored in its file.
+//! The definition of an index's keys, as stored in its file.
 
 use crate::index::layout::{FIELD, NORMALIZATION};
 use umbel_sets::{Bad, Form, Missing, Normalization, Records};
@@ -9,17 +9,15 @@ pub(crate) fn entries(form: &Form) -> Vec<(String, String)> {
     let mut say = |name: &str, value: &str| entries.push((name.to_owned(), value.to_owned()));
     let yes_no = |yes: bool| if yes { "yes" } else { "no" };
     say("separator", &form.records.end().to_string());
+    if let Records::Csv { delimiter, header, .. } | Records::Tsv { delimiter, header, .. } =
+        &form.records
+    {
+        say("delimiter", &delimiter.to_string());
+        say("header", yes_no(*header));
+    }
     let records = match &form.records {
-        Records::Csv { delimiter, header, .. } => {
-            say("delimiter", &delimiter.to_string());
-            say("header", yes_no(*header));
-            "csv"
-        }
-        Records::Tsv { delimiter, header, .. } => {
-            say("delimiter", &delimiter.to_string());
-            say("header", yes_no(*header));
-            "tsv"
-        }
+        Records::Csv { .. } => "csv",
+        Records::Tsv { .. } => "tsv",
         Records::Fields { .. } => "fields",
         Records::JsonLines { .. } => "jsonl",
         _ => "lines",

@@ -133,16 +133,9 @@ fn rows(form: &Form) -> Result<Vec<Rows>> {
     if fields.len() < 2 {
         return Ok(vec![Rows::new(form)?]);
     }
-    let mut of_one = form.clone();
     let of = |field: &String| {
-        match &mut of_one.records {
-            Records::Csv { key, .. }
-            | Records::Tsv { key, .. }
-            | Records::Fields { key, .. }
-            | Records::JsonLines { key, .. } => *key = vec![field.clone()],
-            _ => {}
-        }
-        Ok(Rows::new(&of_one)?)
+        let records = form.records.clone().with_key(vec![field.clone()]);
+        Ok(Rows::new(&Form { records, ..form.clone() })?)
     };
     fields.iter().map(of).collect()
 }

@@ -6,7 +6,7 @@ use umbel_io::ReadAt;
 
 use super::{Index, IndexError};
 
-/// What is in an index.
+/// The content of an index.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     /// Its files.

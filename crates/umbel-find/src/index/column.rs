@@ -28,7 +28,7 @@ pub struct Keys {
     /// The block with lower case, and its column.
     folded: Vec<u8>,
     bits: Vec<u8>,
-    /// The number of keys that there is room for, and whether the block has more.
+    /// The most keys that fit, and whether the block has more.
     most: u64,
     is_full: bool,
 }
@@ -283,30 +283,6 @@ mod tests {
             let (rows, least) = (f64::from(rows(probes)), probes as f64 / std::f64::consts::LN_2);
             assert!(rows >= least && rows <= (least + 1.0).max(256.0) * 33.0 / 32.0, "{probes}");
             assert_eq!(rows % 8.0, 0.0);
-        }
-    }
-
-    /// Words whose bytes differ in one place, or that are the starts of others.
-    #[test]
-    fn short_and_long_keys_are_told_apart() {
-        let mut keys = Keys::within(1 << 30);
-        let mut words = std::collections::BTreeSet::new();
-        for i in 0..3000usize {
-            let letter =
-                |at: usize| char::from(b"abcdefgh"[mix((i / 20 * 20 + at) as u64) as usize % 8]);
-            words.insert((0..1 + i % 20).map(letter).collect::<String>());
-        }
-        let text = words.iter().flat_map(|word| [word, "; ", word, "\n"]).collect::<String>();
-        for _ in 0..2 {
-            keys.clear();
-            keys.words_of(text.as_bytes());
-            assert_eq!(keys.len(), words.len());
-            let rows = 8 * keys.column().len() as u32;
-            let is_set = |row: u32| keys.bits[row as usize / 8] >> (row % 8) & 1 == 1;
-            let is_there = |hash, probes| probed(hash, probes, rows).all(is_set);
-            words::each(text.as_bytes(), |key| {
-                assert!(is_there(keys.hasher.hash(&text.as_bytes()[key.range]), key.probes));
-            });
         }
     }
 

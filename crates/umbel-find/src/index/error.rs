@@ -33,7 +33,7 @@ pub enum IndexError {
     Io(#[from] io::Error),
 }
 
-/// What to do with an index of another version.
+/// The remedy for an index of another version.
 fn remedy(found: u16) -> &'static str {
     if found > VERSION { "use a newer umbel" } else { "make it again with umbel index" }
 }

@@ -59,7 +59,7 @@ pub const NORMALIZATION: &str = "normalization";
 /// The size of a file that could not be read: it has no blocks, and is tried again whenever the index is used.
 pub const UNREADABLE: u64 = u64::MAX;
 
-/// What shows whether a file is still the one that was indexed.
+/// Shows whether a file is still the one that was indexed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Its bytes.
@@ -113,7 +113,7 @@ pub struct Block {
 pub struct Index<F> {
     /// Its pages.
     pub pages: Pages<F>,
-    /// What its keys are, as names and values.
+    /// The definition of its keys, as names and values.
     pub settings: Vec<(String, String)>,
     /// The paths named when it was made.
     pub roots: Vec<PathBuf>,
@@ -134,7 +134,7 @@ pub struct Index<F> {
 
 /// The content of an index to write, besides the rows of its groups.
 pub struct Plan<'a> {
-    /// What its keys are, as names and values.
+    /// The definition of its keys, as names and values.
     pub settings: &'a [(String, String)],
     /// The paths named.
     pub roots: &'a [PathBuf],
@@ -421,7 +421,7 @@ impl<F: ReadAt> Index<F> {
     }
 }
 
-/// What a catalog starts with.
+/// The start of a catalog.
 struct Lists {
     settings: Vec<(String, String)>,
     roots: Vec<PathBuf>,

@@ -19,9 +19,9 @@ pub enum Wide {
     NoWord,
     /// It may be a part of longer words, and has none of its own.
     PartOfWord,
-    /// It is not UTF-8, so its words may be different where it is found.
+    /// It is not UTF-8, so it may be cut into other words where it is found.
     NotUtf8,
-    /// Case is ignored, and all its words have letters beyond ASCII, whose case an index keeps.
+    /// Case is ignored, and every word in it has letters beyond ASCII, whose case an index keeps.
     Case,
 }
 

@@ -1,6 +1,6 @@
 //! The file of an index of many files, and which of their blocks may hold a text.
 //!
-//! Nothing here opens a file by its name: the caller passes a reader of the index, as a browser can, too.
+//! Nothing here opens a file by its name: the caller, which may be a browser, passes a reader of the index.
 //!
 //! | module | what it alone knows |
 //! |---|---|

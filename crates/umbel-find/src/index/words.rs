@@ -1,7 +1,7 @@
-//! What a word is, and which keys a text has. **Part of the format**: FORMAT.md has the same rule.
+//! The definition of words, and the keys of a text. **Part of the format**: FORMAT.md has the same rule.
 //!
 //! A *letter* is an ASCII letter or digit, `_`, or a character beyond ASCII that the table below does not exclude. A *word*
-//! is as many letters in a row as there are, except that each character of a script written without spaces is a word by
+//! is the longest run of letters, except that each character of a script written without spaces is a word by
 //! itself. The table is fixed, and does not follow the versions of Unicode: an index and a query must cut alike.
 //!
 //! The keys of a text are its words, with ASCII letters in lower case, and its *chains*: three words of at most 3
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(found, expected, "{text}");
     }
 
-    /// A folded letter keeps its role in words and still has a case, so no index is queried for it.
+    /// A folded letter keeps its role in words and still has a case, so the index is not queried for it.
     #[test]
     fn folded_letters_are_of_the_same_class() {
         for letter in ('\u{80}'..=char::MAX).filter(|letter| folded(*letter) != *letter) {

@@ -2,8 +2,6 @@
 //!
 //! Austin Appleby, public domain, <https://github.com/aappleby/smhasher/blob/master/src/MurmurHash3.cpp>.
 
-use super::short_word;
-
 const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;
 
@@ -77,8 +75,9 @@ fn halves(block: &[u8; 16]) -> (u64, u64) {
     (both as u64, (both >> 64) as u64)
 }
 
+/// Scrambles the first word of a block: the hash of Hive and ORC has only this part.
 #[inline]
-fn scramble_first(word: u64) -> u64 {
+pub(super) fn scramble_first(word: u64) -> u64 {
     word.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2)
 }
 
@@ -114,18 +113,6 @@ pub(crate) fn spark_x86_32(seed: u32, key: &[u8]) -> u32 {
 fn round(hash: u32, word: u32) -> u32 {
     let word = word.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
     (hash ^ word).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
-}
-
-/// Scrambles a word as the first of a 128-bit block: the hash of Hive and ORC uses only this part.
-#[inline]
-pub(super) fn scramble(word: u64) -> u64 {
-    scramble_first(word)
-}
-
-/// The same of the bytes left over, fewer than eight.
-#[inline]
-pub(super) fn scramble_tail(tail: &[u8]) -> u64 {
-    scramble_first(short_word(tail))
 }
 
 #[cfg(test)]

@@ -197,10 +197,10 @@ impl Layout for Fields {
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let arrow = given.has("arrow");
+        let fpp = given.fpp.unwrap_or(USUAL_FPP[usize::from(arrow)]);
         let bytes = match given.bits {
             Some(bits) => bits.div_ceil(8),
             None => {
-                let fpp = given.fpp.unwrap_or(USUAL_FPP[usize::from(arrow)]);
                 let bits = if arrow { arrow_bits } else { java_bits };
                 let keys = match given.keys {
                     None if arrow => ARROW_KEYS,
@@ -212,9 +212,7 @@ impl Layout for Fields {
         let bytes = bytes.clamp(BLOCK as u64, LARGEST).next_power_of_two();
         let head = if format == Format::Parquet { header(bytes) } else { Vec::new() };
         let plan = Plan::new(format, (8 * bytes, 8), head, bytes, Vec::new());
-        let short = given.keys.is_some_and(|keys| {
-            formula(keys, given.fpp.unwrap_or(USUAL_FPP[usize::from(arrow)])) > 8.0 * bytes as f64
-        });
+        let short = given.keys.is_some_and(|keys| formula(keys, fpp) > 8.0 * bytes as f64);
         let warning = "smaller than the keys need, the size ends at 128 MiB: the rate will be above the one asked for";
         Ok(plan.warn(short, warning))
     }
@@ -334,10 +332,7 @@ impl<S: AsRef<[u8]>> Plain<Fields, S> {
         let array = self.bit_array();
         let few = to != Format::Parquet || array.len() <= i32::MAX as usize;
         check(to, "numBytes", array.len(), few, "below 2^31")?;
-        let head = if to == Format::Parquet { header(array.len() as u64) } else { Vec::new() };
-        let mut content = Bytes::zeroed(head.len() + array.len(), head.len())?;
-        content[..head.len()].copy_from_slice(&head);
-        content[head.len()..].copy_from_slice(array);
+        let (_, content) = folded(array, 1, to == Format::Parquet)?;
         Plain::decode(to, content, &Parameters::default())
     }
 }

@@ -1,4 +1,4 @@
-//! Cuckoo filters: additions, deletions and compaction as RedisBloom does them, and against a multiset.
+//! Cuckoo filters: additions, deletions and compaction, compared with RedisBloom and with a multiset.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::manifest::{folder, hex, json};
 
 const FORMAT: Format = Format::RedisBloomCuckoo;
 
-/// A filter of `operations.json` and what was done with it.
+/// A filter of `operations.json`, and the operations on it.
 #[derive(Deserialize)]
 struct Script {
     parameters: Given,
@@ -27,7 +27,7 @@ struct Given {
     expansion: Option<u32>,
 }
 
-/// A new filter; what is `None` is usual.
+/// A new filter; `None` selects the default.
 fn new(
     capacity: u64,
     bucket_size: Option<u32>,
@@ -39,7 +39,7 @@ fn new(
     RedisBloomCuckoo::new(FORMAT, &given).unwrap()
 }
 
-/// What was done with the keys `key-FIRST` and on, and what the software then said.
+/// An operation on the keys `key-FIRST` and following, and the software's reply.
 #[derive(Deserialize)]
 struct Step {
     kind: String,
@@ -50,7 +50,7 @@ struct Step {
     items: u64,
     deletes: u64,
     filters: u64,
-    /// Of its dump.
+    /// The checksum of its dump.
     sha256: String,
 }
 
@@ -85,7 +85,7 @@ fn additions_deletions_and_compaction_are_those_of_the_software() {
             let Head { items, deletes, filters, .. } = *filter.head();
             let expected = (step.yes, step.refused, step.items, step.deletes, step.filters);
             assert_eq!((yes, refused, items, deletes, filters), expected, "{i}: {j} {}", step.kind);
-            // The software dumps nothing of a filter without keys.
+            // The software dumps nothing for a filter without keys.
             let dump = if items > 0 { filter.encode().unwrap() } else { Vec::new() };
             assert_eq!(hex(&Sha256::digest(&dump)), step.sha256, "{i}: {j} {}", step.kind);
         }
@@ -98,7 +98,7 @@ enum Operation {
     AddNew(u8),
     Delete(u8),
     Compact,
-    /// Written and read, by the file, by chunks or by fields.
+    /// Writes and reads it: as a file, in chunks or by fields.
     Reload(u8),
 }
 
@@ -112,7 +112,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// The same filter by one of the ways in.
+/// The same filter, rebuilt in one of these ways.
 fn reloaded(filter: &RedisBloomCuckoo, way: u8) -> RedisBloomCuckoo {
     match way % 3 {
         0 => {
@@ -132,12 +132,12 @@ fn reloaded(filter: &RedisBloomCuckoo, way: u8) -> RedisBloomCuckoo {
     }
 }
 
-/// Whether it is the error of a filter that is not to grow.
+/// Whether it is the error of a filter that may not grow.
 fn is_full(error: &Error, growth: u32) -> bool {
     growth == 0 && matches!(error, Error::Full { .. })
 }
 
-/// A filter of sub-filters of one size, whose slots look random: this share of 256 of them is in use.
+/// A filter of sub-filters of one size, whose slots look random; this share of 256 of them is in use.
 fn many(filters: u64, buckets: u64, bucket_size: u16, used: u64) -> RedisBloomCuckoo {
     let mut state = filters * 7 + used;
     let mut slot = || {
@@ -160,7 +160,7 @@ fn many(filters: u64, buckets: u64, bucket_size: u16, used: u64) -> RedisBloomCu
     RedisBloomCuckoo::from_filters(head, arrays).unwrap()
 }
 
-/// Compacted as the software does: each fingerprint goes to the first older sub-filter with room, found slot by slot.
+/// The software's compaction: each fingerprint goes to the first older sub-filter with room, found slot by slot.
 fn compacted(filter: &RedisBloomCuckoo) -> Vec<Vec<u8>> {
     let mut arrays: Vec<_> = filter.arrays().map(<[u8]>::to_vec).collect();
     let (size, buckets) = (usize::from(filter.head().bucket_size), filter.head().buckets);
@@ -205,7 +205,7 @@ fn many_sub_filters_are_compacted_as_few() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// What was added more often than deleted is there, and is counted at least as often.
+    /// Keys added more often than deleted are present, and counted at least that often.
     #[test]
     fn no_key_is_lost(
         capacity in 20..80u64,
@@ -234,7 +234,7 @@ proptest! {
                     Ok(false) => prop_assert!(filter.count(&[key]) > 0),
                     Err(error) => prop_assert!(is_full(&error, growth), "{error}"),
                 },
-                // Only what is there may be deleted: of another key it would take a fingerprint away.
+                // Deletes only present keys: deleting another key would remove a key's fingerprint.
                 Operation::Delete(key) => {
                     let count = held.entry(key).or_default();
                     if *count > 0 {
@@ -310,7 +310,7 @@ fn what_is_full_stays_as_it_was() {
     assert!((0..key).all(|key| filter.count(&key.to_le_bytes()) > 0));
 }
 
-/// A header of RedisBloom's development version, which has a seed; the usual one is written without.
+/// A header of RedisBloom's development version, which has a seed; by default it is written without.
 #[test]
 fn seeds_are_read_and_kept() {
     let keys: Vec<String> = (0..200).map(|i| format!("key-{i}")).collect();
@@ -331,7 +331,7 @@ fn seeds_are_read_and_kept() {
         assert!(keys.iter().all(|key| read.delete(key.as_bytes())));
         assert_eq!(read.head().items, 0);
     }
-    // With the usual seed in it, the file stays as it is, and a new filter does not have it.
+    // A file with the default seed keeps it; a new filter is written without.
     let mut file = usual.encode().unwrap();
     file[31] |= 0x80;
     file.splice(38..38, [0; 8]);
@@ -358,7 +358,7 @@ fn chunks_out_of_place_are_refused() {
     assert_eq!(loaded.receipt().keys.value, 64.0);
 }
 
-/// A header may have any count; a server that loads it has to answer.
+/// A header may have any count; a server that loads it must still answer.
 #[test]
 fn a_count_that_nothing_can_be_added_to_stays() {
     let mut header = RedisBloomCuckoo::new(FORMAT, &Parameters::default()).unwrap().header();

@@ -9,7 +9,7 @@ use super::long;
 use super::manifest::{manifests, settings};
 use super::small::{small, told};
 
-/// A small filter of each format with a few keys in it, larger ones of those that grow.
+/// A small filter of each format with a few keys in it, and larger ones of formats that grow.
 fn files() -> Vec<(Format, Vec<u8>)> {
     static FILES: OnceLock<Vec<(Format, Vec<u8>)>> = OnceLock::new();
     FILES.get_or_init(make_files).clone()
@@ -34,7 +34,7 @@ fn is_measured(format: Format) -> bool {
     !matches!(format, ParquetBits | LevelDb | RocksDb | RocksDbLegacy | SaltedSha1)
 }
 
-/// Reads it, and tries every operation on the result.
+/// Reads the file, and tries every operation on the result.
 fn try_all(format: Format, content: &[u8]) -> bool {
     let Ok(read) = Foreign::decode_with(format, content, &told(format)) else { return false };
     let keys = [Key::from("key 1"), Key::from("other"), Key::I64(-7), Key::F32(1.5), Key::from("")];
@@ -68,7 +68,7 @@ fn truncations_are_refused() {
             assert!(!passed || !is_measured(format), "{format}: {length} of its bytes");
         }
         let longer = [&content[..], &[0]].concat();
-        // The zero byte is a field's tag to no protobuf, and white space to no JSON.
+        // The zero byte is not a protobuf field's tag, nor JSON white space.
         assert!(!try_all(format, &longer) || !is_measured(format), "{format}: a byte more");
     }
 }
@@ -91,7 +91,7 @@ fn vectors_cut_short_are_refused() {
 #[test]
 fn flipped_bits_never_make_a_reader_panic() {
     for (format, content) in files() {
-        // Every third is each bit of a byte, of some.
+        // A partial run flips every third bit, which covers each bit of a byte over some bytes.
         for bit in (0..8 * content.len()).step_by(long(1, 3)) {
             let mut flipped = content.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
@@ -118,7 +118,7 @@ fn every_format_is_recognized_by_its_own_files() {
     assert!(recognize(b"").iter().all(|(_, certain)| !certain));
 }
 
-/// Bytes of small files, and values that no file has there.
+/// Bytes of small files, and values that files never have there.
 #[test]
 fn fields_out_of_range_are_refused() {
     let sized = |bits| Parameters { bits: Some(bits), probes: Some(3), ..Parameters::default() };

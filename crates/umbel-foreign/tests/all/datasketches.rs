@@ -1,4 +1,4 @@
-//! Filters to DataSketches in Rust and back. `cargo x test formats` does the same with systems that need Java or Python.
+//! Filters exchanged with DataSketches in Rust. `cargo x test formats` does so with systems that need Java or Python.
 
 use std::hash::{Hash, Hasher};
 

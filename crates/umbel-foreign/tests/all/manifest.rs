@@ -1,4 +1,4 @@
-//! `vectors.json` and the recipes of keys, as `testdata/foreign/README.md` describes them. Tests of the command line use them too.
+//! `vectors.json` and the key recipes of `testdata/foreign/README.md`. Tests of the command line use them too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(crate) fn folder() -> PathBuf {
 /// The vectors of one folder.
 #[derive(Deserialize)]
 pub(crate) struct Manifest {
-    /// What wrote them.
+    /// The software that wrote them.
     pub(crate) peer: String,
     pub(crate) vectors: Vec<Vector>,
     #[serde(skip)]
@@ -62,7 +62,7 @@ enum Recipe {
     List { name: String },
 }
 
-/// Keys as the recipe makes them, and what they are for the software.
+/// Keys from the recipe, and their type in the software.
 pub(crate) struct Keys {
     plain: Vec<Plain>,
     key_type: String,
@@ -84,7 +84,7 @@ pub(crate) fn manifests() -> Vec<Manifest> {
     folders.into_iter().map(|folder| Manifest { folder: folder.clone(), ..read(&folder) }).collect()
 }
 
-/// The rows of a table: what the first line calls each cell, and the cell.
+/// The rows of a table: each cell with its name from the first line.
 pub(crate) fn table(path: &Path) -> Vec<Vec<(String, String)>> {
     let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let mut lines = text.lines();
@@ -122,7 +122,7 @@ pub(crate) fn unhex(digits: &str) -> Vec<u8> {
 }
 
 impl Vector {
-    /// The filter's bytes; RedisBloom's chunks one after the other.
+    /// The filter's bytes; RedisBloom's chunks are concatenated.
     pub(crate) fn content(&self, folder: &Path) -> Vec<u8> {
         let content = match &self.file {
             Some(file) => {
@@ -135,7 +135,7 @@ impl Vector {
         content
     }
 
-    /// RedisBloom's chunks, each with its iterator; none of others.
+    /// RedisBloom's chunks, each with its iterator; empty for other formats.
     pub(crate) fn chunks(&self, folder: &Path) -> Vec<(u64, Vec<u8>)> {
         let content = |it: &Chunk| checked(&folder.join(&it.file), it.bytes, &it.sha256);
         self.chunks.iter().map(|chunk| (chunk.iterator, content(chunk))).collect()
@@ -174,7 +174,7 @@ impl Vector {
     }
 }
 
-/// The format of a vector, and what its parameters are called here.
+/// The format of a vector, with its parameters under their names here.
 pub(crate) fn settings(peer: &str, vector: &Vector) -> (Format, Parameters) {
     let count = |name| vector.count(name);
     let small = |name| count(name).map(|count| count as u32);
@@ -186,7 +186,7 @@ pub(crate) fn settings(peer: &str, vector: &Vector) -> (Format, Parameters) {
         bits: count("bits").or(count("m")).or(count("bytes").map(|bytes| 8 * bytes)),
         probes: small("k"),
         bits_per_key: vector.number("bits_per_key").or(vector.number("digest_bits_per_entry")),
-        // Some seeds are of 64 bits without a sign.
+        // Some seeds are unsigned 64-bit numbers.
         seed: vector.parameters.get("seed").map(|seed| {
             seed.as_i64().or_else(|| seed.as_u64().map(|seed| seed as i64)).expect("a whole number")
         }),
@@ -243,7 +243,7 @@ impl Keys {
         self.plain.len()
     }
 
-    /// Sorted by their bytes, each once, as a RocksDB table has them.
+    /// Sorted by their bytes without repeats, as in a RocksDB table.
     pub(crate) fn sorted(mut self) -> Self {
         self.plain.sort_by(|left, right| match (left, right) {
             (Plain::Bytes(left), Plain::Bytes(right)) => left.cmp(right),
@@ -256,7 +256,7 @@ impl Keys {
         self
     }
 
-    /// As they stand in a file of text.
+    /// As written in a text file.
     #[allow(dead_code)] // for the tests of the command line
     pub(crate) fn texts(&self) -> Vec<Vec<u8>> {
         let text = |plain: &Plain| match plain {
@@ -266,22 +266,12 @@ impl Keys {
         self.plain.iter().map(text).collect()
     }
 
-    /// Calls `with` for each key, in order, with its number.
-    pub(crate) fn each(&self, mut with: impl FnMut(usize, Key<'_>)) {
-        let mut buffer = Vec::new();
-        for (i, plain) in self.plain.iter().enumerate() {
-            with(i, self.key(plain, &mut buffer));
-        }
+    /// Calls `with` for each run of `size` keys, in order.
+    pub(crate) fn in_batches(&self, size: usize, mut with: impl FnMut(&[Key<'_>])) {
+        self.plain.chunks(size).for_each(|plain| self.together(plain, &mut with));
     }
 
-    /// Calls `with` for each run of `size` keys, in order, with the number of its first.
-    pub(crate) fn in_batches(&self, size: usize, mut with: impl FnMut(usize, &[Key<'_>])) {
-        for (i, plain) in self.plain.chunks(size).enumerate() {
-            self.together(plain, |keys| with(i * size, keys));
-        }
-    }
-
-    /// Calls `with` for all keys at once.
+    /// Calls `with` for all keys together.
     pub(crate) fn all<T>(&self, with: impl FnOnce(&[Key<'_>]) -> T) -> T {
         self.together(&self.plain, with)
     }
@@ -293,7 +283,7 @@ impl Keys {
         with(&keys)
     }
 
-    /// The key that a recipe's key is for the software.
+    /// The key that the software makes from a recipe's key.
     fn key<'a>(&self, plain: &'a Plain, buffer: &'a mut Vec<u8>) -> Key<'a> {
         let key = match (plain, self.key_type.as_str()) {
             (Plain::Bytes(bytes), "bytes" | "utf8") => return Key::Bytes(bytes),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use umbel_foreign::Error;
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, KeyType, Parameters};
 
-/// A filter to be made, with the keys of two parts of it.
+/// A filter to make, with the keys of its two parts.
 #[derive(Clone, Debug)]
 struct Case {
     format: Format,
@@ -41,7 +41,7 @@ fn key(key_type: KeyType) -> BoxedStrategy<Owned> {
         KeyType::I32 => any::<i32>().prop_map(Owned::I32).boxed(),
         KeyType::F64 => any::<f64>().prop_map(|key| Owned::F64(key.to_bits())).boxed(),
         KeyType::F32 => any::<f32>().prop_map(|key| Owned::F32(key.to_bits())).boxed(),
-        // Hadoop refuses empty keys and DataSketches ignores them: tested where they are.
+        // Hadoop refuses empty keys and DataSketches ignores them; their own tests cover that.
         _ => prop::collection::vec(any::<u8>(), 1..40).prop_map(Owned::Bytes).boxed(),
     }
 }
@@ -60,7 +60,7 @@ fn case() -> impl Strategy<Value = Case> {
                 given.keys = Some(keys);
             }
         } else {
-            // Those that are sized by their keys get the same number in both parts.
+            // Formats sized by their keys get the same number in both parts.
             let least = if format == Format::RedisBloomCuckoo { 4 } else { 1 };
             given.keys = has("keys").then_some(keys.max(least));
             given.fpp = (has("fpp") && format != Format::LevelDb).then_some(fpp);
@@ -73,7 +73,7 @@ fn case() -> impl Strategy<Value = Case> {
         if has("seed") {
             given.seed = Some(bits as i64);
         }
-        // The first option of a format, but for Arrow's folding, after which sizes differ.
+        // The first option of a format, except for Arrow's folding, which changes sizes.
         if let (true, Some((name, _))) = (option, format.options().first())
             && *name != "arrow"
         {
@@ -90,7 +90,7 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Inserts what a part holds; those that take no more keys than planned may refuse some.
+/// Inserts a part's keys; formats that accept no more keys than planned may refuse some.
 fn fill(filter: &mut Foreign, keys: &[Owned]) -> Result<HashSet<Owned>, TestCaseError> {
     let mut held = HashSet::new();
     for key in keys {
@@ -112,7 +112,7 @@ fn probes() -> Vec<Owned> {
     texts.chain((0..100).map(Owned::I64)).collect()
 }
 
-/// Answers to the probes of the types that the format holds.
+/// Answers to probes of all key types of the format.
 fn asked(filter: &impl ForeignFilter) -> Vec<Option<bool>> {
     probes().iter().map(|probe| filter.contains(probe.key()).ok()).collect()
 }
@@ -124,7 +124,7 @@ proptest! {
     fn keys_stay_through_files_and_unions(case in case()) {
         let Case { format, given, parts: [left, right] } = case;
         let [mut one, mut two] = [(); 2].map(|()| Foreign::new(format, &given).unwrap());
-        // An empty filter of DataSketches is a header alone; its plan has the bytes to come.
+        // An empty DataSketches filter is only a header; its plan counts the later bytes.
         if format != Format::DataSketches {
             let planned = Foreign::plan(format, &given).unwrap().bytes;
             prop_assert_eq!(planned, one.encode().unwrap().len() as u64);
@@ -132,7 +132,7 @@ proptest! {
         prop_assert!(asked(&one).iter().all(|found| *found != Some(true)), "empty");
         let (held, more) = (fill(&mut one, &left)?, fill(&mut two, &right)?);
 
-        // So are all at once, where none is refused.
+        // Inserting all keys together gives the same filter, unless some are refused.
         let mut many = Foreign::new(format, &given).unwrap();
         let keys: Vec<_> = left.iter().map(Owned::key).collect();
         if many.insert_all(&keys).is_ok() {
@@ -147,7 +147,7 @@ proptest! {
         prop_assert_eq!(read.receipt(), one.receipt());
         prop_assert!(held.iter().all(|key| read.contains(key.key()).unwrap()));
 
-        // Batches answer as single questions do.
+        // Batches give the same answers as single queries.
         let keys: Vec<_> = left.iter().chain(&right).map(Owned::key).collect();
         let mut found = vec![false; keys.len()];
         read.contains_all(&keys, &mut found).unwrap();

@@ -10,7 +10,7 @@ use umbel_foreign::{
 
 use super::manifest::{folder, hex, manifests, table};
 
-/// A row of a table by the names of its cells.
+/// A row of a table, with the names of its cells.
 struct Row(Vec<(String, String)>);
 
 impl Row {
@@ -24,14 +24,14 @@ impl Row {
         self.get(name)
     }
 
-    /// Whether the software refused these parameters, which a cell `error` says; then umbel must refuse them too.
+    /// Whether the software refused these parameters, as a cell `error` records; then umbel must refuse them too.
     fn is_refused(&self, name: &str, format: Format, given: &Parameters) -> bool {
         let refused = self.get::<String>(name) == "error";
         assert_eq!(Foreign::plan(format, given).is_err(), refused, "{given:?}");
         refused
     }
 
-    /// What a filter is made for by keys and rate.
+    /// The parameters of a filter sized by keys and rate.
     fn for_keys(&self, keys: &str, fpp: &str) -> Parameters {
         Parameters::for_keys(self.get(keys), self.get(fpp))
     }

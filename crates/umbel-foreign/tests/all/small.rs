@@ -1,4 +1,4 @@
-//! Parameters of small filters of every format, which the fuzz targets and their seeds have too.
+//! Parameters of small filters of every format, shared with the fuzz targets and their seeds.
 
 use umbel_foreign::{Format, Parameters};
 
@@ -11,7 +11,7 @@ pub(crate) fn told(format: Format) -> Parameters {
     given
 }
 
-/// Those of a small filter, without options.
+/// Parameters of a small filter, without options.
 #[allow(dead_code)] // for the seeds and the tests
 pub(crate) fn small(format: Format) -> Parameters {
     let has = |name| format.parameters().contains(&name);

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::pages::PageWriter;
 use crate::{Access, NewFile, State};
 
-/// What to do about a file that already exists.
+/// How to treat a file that already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// Refuse to write.

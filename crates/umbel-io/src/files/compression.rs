@@ -30,7 +30,7 @@ pub fn decompressed(
 
 /// Receives what a user should know of an input that was read nevertheless, with its name.
 pub type Notice = fn(&str);
-/// The name of an input, and who is told of it.
+/// The name of an input, and the function that receives notices about it.
 pub type Tell = (String, Notice);
 
 /// The text in `bytes`; input that is clearly not text is refused.
@@ -114,7 +114,7 @@ fn most_window(memory: u64, room: u64) -> u64 {
     1 << (memory / WINDOW_SHARE).min(room).max(LEAST_WINDOW).ilog2().min(31)
 }
 
-/// Decoders that may run at once in a cap of `memory`, each with a window of its part.
+/// Decoders that may run at the same time in a cap of `memory`, each with a window of its part.
 pub fn decoders(memory: u64) -> usize {
     usize::try_from(memory / WINDOW_SHARE / LEAST_WINDOW).unwrap_or(usize::MAX)
 }
@@ -209,7 +209,7 @@ enum Bytes {
 }
 
 impl Decoder {
-    /// Tells, at the end, of bytes of its input that it ignores.
+    /// Reports, at the end, bytes of its input that it ignores.
     #[must_use]
     pub fn telling(self, tell: &Tell) -> Self {
         Self { tell: Some(tell.clone()), ..self }

@@ -12,6 +12,8 @@ use miniz_oxide::inflate::core::{
 use zlib_rs::InflateFlush;
 use zstd::stream::raw::{DParameter, Decoder, Operation};
 
+use super::pages::read_up_to;
+
 /// A place of a compressed input where reading can start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Point {
@@ -23,7 +25,7 @@ pub struct Point {
     pub resume: Option<Resume>,
 }
 
-/// What a decoder of deflate needs to start between two blocks.
+/// The state from which a decoder of deflate can start between two blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resume {
     /// Bits of the byte before that belong to the next block, from 0 to 7, and these bits.
@@ -55,8 +57,8 @@ impl Resume {
     }
 }
 
-/// What follows the last member of gzip and is no member: the bytes of the input before it, and whether all of it are
-/// zeros, the padding of a tape.
+/// The bytes after the last gzip member: the number of input bytes before them, and whether all of them are zeros, the
+/// padding of a tape.
 pub(crate) type Trailing = Option<(u64, bool)>;
 
 /// A decoder that notes points.
@@ -70,7 +72,7 @@ pub(crate) trait Noting: Read {
     }
 }
 
-/// What is left of an input, and how much was read.
+/// The rest of an input, and the number of bytes read.
 pub(crate) struct Counted {
     source: Box<dyn BufRead>,
     passed: u64,
@@ -224,7 +226,7 @@ enum Inflate {
     Blocks(Box<DecompressorOxide>),
 }
 
-/// What is next in a member.
+/// The next part of a member.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Header,
@@ -429,7 +431,7 @@ pub(crate) trait Frame: Read {
     fn end(self: Box<Self>) -> io::Result<Counted>;
 }
 
-/// What an input has next.
+/// The next item of an input.
 pub(crate) enum Next {
     Frame(Box<dyn Frame>),
     Skipped(Counted),
@@ -515,7 +517,7 @@ pub(crate) fn lz4(mut source: Counted) -> io::Result<Next> {
 /// the frame; the word at the start of a block distinguishes them. It is 0 at the end.
 struct Lz4(FrameDecoder<Words>);
 
-/// What a frame's decoder reads, field by field.
+/// The source of a frame's decoder, which reads it field by field.
 struct Words {
     /// The first bytes of the frame were read to recognize it.
     source: Chain<Cursor<[u8; 4]>, Counted>,
@@ -527,15 +529,7 @@ struct Words {
 
 impl Read for Words {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < bytes.len() {
-            match self.source.read(&mut bytes[filled..]) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let filled = read_up_to(&mut self.source, bytes)?;
         if let (4, Ok(word)) = (filled, bytes.try_into())
             && !std::mem::take(&mut self.magic)
         {
@@ -757,7 +751,7 @@ mod tests {
                 rest.read_to_end(&mut read).unwrap();
                 assert!(read == text[point.text as usize..], "{format} from {}", point.input);
             }
-            // Cut off anywhere, and with another byte: an error, or the start of the text where a frame ends.
+            // Cut off anywhere: an error, or the start of the text where a frame ends.
             for i in 0..60 {
                 let at = 1 + umbel::internals::mix(i) as usize % (bytes.len() - 1);
                 let mut read = Vec::new();
@@ -765,12 +759,6 @@ mod tests {
                     .and_then(|mut cut| Ok(cut.read_to_end(&mut read)?));
                 assert!(text.starts_with(&read), "{format} cut at {at}");
                 assert!(decoded.is_err() || format != "gzip", "{format} cut at {at}");
-                if format == "gzip" {
-                    let mut other = bytes.clone();
-                    other[at.max(34)] ^= 4;
-                    let mut other = decoder(compression, &other, &none, None).unwrap();
-                    assert!(other.read_to_end(&mut Vec::new()).is_err(), "{at}");
-                }
             }
         }
     }

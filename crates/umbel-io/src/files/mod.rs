@@ -10,5 +10,5 @@ mod start;
 pub mod threads;
 pub mod wrapped;
 
-pub use pages::{PageBuffer, PageReader, PageWriter};
+pub use pages::{PageBuffer, PageReader, PageWriter, read_up_to};
 pub use threads::{in_order, no_thread, on_each};

@@ -76,6 +76,23 @@ impl DerefMut for PageBuffer {
     }
 }
 
+/// Fills `bytes` as far as the source reaches; returns how many there are.
+///
+/// # Errors
+/// The source's error.
+pub fn read_up_to(source: &mut dyn Read, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut read = 0;
+    while read < bytes.len() {
+        match source.read(&mut bytes[read..]) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}
+
 /// A reader's bytes, some at a time; like [`std::io::BufReader`].
 #[derive(Debug)]
 pub struct PageReader<R> {

@@ -30,7 +30,7 @@ pub struct SideBySide {
     ready: VecDeque<io::Cursor<Vec<u8>>>,
     /// Buffers of texts that were read: new ones would cost as much as decompressing does.
     spare: Mutex<Vec<Vec<u8>>>,
-    /// What follows `ready`: an error, or parts of unknown length, which one decoder reads.
+    /// After `ready`: an error, or parts of unknown length, which one decoder reads.
     failed: Option<io::Error>,
     alone: Option<Decoder>,
 }
@@ -113,7 +113,7 @@ impl SideBySide {
     }
 
     /// Bytes of the Zstandard frame at `at`, and the most that its text and its window may have (RFC 8878, section
-    /// 3.1.1); `None` if it is not a frame, or there is no room for it.
+    /// 3.1.1); `None` if it is not a frame, or does not fit.
     fn frame(&self, at: u64) -> io::Result<Option<(u64, u64)>> {
         let mut head = [0; 8];
         if !self.fill(&mut head, at)? {

@@ -57,7 +57,7 @@ pub fn check_result_name(path: &Path) -> Result<()> {
     )
 }
 
-/// What the first bytes of an input show.
+/// The conclusion from the first bytes of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     /// So far they may be either.
@@ -75,7 +75,7 @@ const fn one(byte: u8) -> (u8, u8) {
 
 /// As many bytes of each format as no text begins with: a text file whose first word is `BZh9` stays text.
 const SIGNS: [(Compression, Sign); 7] = [
-    // RFC 1952: the method is deflate, and the flags with no meaning are zero.
+    // RFC 1952: the method is deflate, and the reserved flags are zero.
     (Compression::Gzip, &[one(0x1f), one(0x8b), one(8), (0, 0x1f)]),
     // RFC 8878: a frame, or one to be skipped, which parallel compressors put first.
     (Compression::Zstd, &[one(0x28), one(0xb5), one(0x2f), one(0xfd)]),
@@ -119,7 +119,7 @@ pub(crate) fn name_of(start: &[u8]) -> Option<&'static str> {
 pub struct Start {
     /// The bytes read.
     pub bytes: Vec<u8>,
-    /// What they are compressed with.
+    /// Their compression.
     pub compression: Option<Compression>,
 }
 

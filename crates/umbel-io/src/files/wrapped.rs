@@ -35,7 +35,10 @@ pub fn unwrap(
     // The reader refuses a directory.
     if !state.is_file {
         if trust.is_some() && !state.is_dir {
-            bail!("{}: is no regular file, and no signature of it can be checked", path.display());
+            bail!(
+                "{}: is not a regular file, and no signature of it can be checked",
+                path.display()
+            );
         }
         return Ok((file, Wrapping::default()));
     }
@@ -44,7 +47,7 @@ pub fn unwrap(
     let mut decoder = match received.content {
         Content::Packed(decoder) => decoder,
         Content::Delta(_) => bail!(
-            "{0}: is a delta, not a filter; apply it to its base: umbel patch FILTER {0}",
+            "{0}: is a delta, not a filter; apply it to its base: umbel filter patch FILTER {0}",
             path.display()
         ),
         Content::Filter(_) => {
@@ -83,22 +86,22 @@ pub fn check_changeable(file: &File, path: &Path, signs: bool) -> Result<()> {
     let path_name = path.display();
     if is_packed(file, path)? {
         bail!(
-            "{path_name}: is packed, and cannot be changed in place; unpack it first: umbel unpack {path_name} -o FILE"
+            "{path_name}: is packed, and cannot be changed in place; unpack it first: umbel filter unpack {path_name} -o FILE"
         );
     }
     if !signs && signature(file, path, None)?.is_some() {
         bail!(
-            "{path_name}: is signed, and a changed filter needs a new signature; umbel add and umbel remove make one with \
+            "{path_name}: is signed, and a changed filter needs a new signature; umbel filter add and umbel filter remove make one with \
              --sign KEY"
         );
     }
     Ok(())
 }
 
-/// Seals the filter at `path` if it was left unsealed: whoever had it in shared use was killed. Returns whether it was. The
-/// caller has it [locked](super::atomic::lock) as `lock`, so nobody has it in shared use now.
+/// Seals the filter at `path` if a killed process that shared it left it unsealed. Returns whether it did. The caller has
+/// it [locked](super::atomic::lock) as `lock`, so no process has it in shared use now.
 pub fn seal(lock: &File, path: &Path) -> Result<bool> {
-    // Whoever reads a file that cannot be written reports that it is unsealed.
+    // If the file cannot be written, its reader reports that it is unsealed.
     let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else { return Ok(false) };
     let name = || path.display().to_string();
     let same = State::of(lock).with_context(name)?.id == State::of(&file).with_context(name)?.id;

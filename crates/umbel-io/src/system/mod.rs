@@ -1,4 +1,4 @@
-//! What systems do differently, under the same names for Unix and Windows.
+//! Functions that differ between systems, under the same names for Unix and Windows.
 //!
 //! All code that depends on the system is here, with the unsafe calls; the other crates have no `cfg` for a system.
 //! [`unix`](self) is Linux, macOS and their like.
@@ -84,7 +84,7 @@ mod here {
         pub inode: u64,
     }
 
-    /// What the system reports about a file.
+    /// A file's state as the system reports it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct State {
         /// Which file it is.
@@ -128,7 +128,7 @@ mod here {
         Some(PathBuf::from(system::os_string(bytes)?))
     }
 
-    /// Who may read and write a file. On Windows, its owner only, or whoever the folder allows.
+    /// The users that may read and write a file. On Windows, its owner only, or the users that the folder allows.
     #[derive(Clone, Copy, Debug)]
     pub struct Access(system::Access);
 
@@ -138,7 +138,7 @@ mod here {
             Self(system::Access::PRIVATE)
         }
 
-        /// Who may read and write the file at `path`; its owner only, if there is no file.
+        /// The users that may read and write the file at `path`; its owner only, if the file does not exist.
         pub fn of(path: &Path) -> Self {
             Self(system::Access::of(path))
         }
@@ -152,7 +152,7 @@ mod here {
         }
     }
 
-    /// What every system has under the same name.
+    /// Functions that every system has under the same name.
     macro_rules! of_system {
         ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $returned:ty)?;)*) => {$(
             $(#[$doc])*
@@ -170,7 +170,7 @@ mod here {
         /// Whether it is a named pipe.
         fn is_fifo(meta: &Metadata) -> bool;
 
-        /// What users other than its owner may do with a file: "read" or "change" it. Not determined on Windows.
+        /// The access of users other than its owner to a file: "read" or "change" it. Not determined on Windows.
         fn others_may(meta: &Metadata) -> Option<&'static str>;
 
         /// Gives `file` the owner of the file `before`, as far as we may, and its permissions, without set-ID bits;

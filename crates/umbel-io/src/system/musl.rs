@@ -82,7 +82,7 @@ unsafe impl GlobalAlloc for Memory {
     }
 }
 
-/// Pages of zeros; null if there is no memory.
+/// Pages of zeros; null if memory is short.
 fn map(bytes: usize) -> *mut u8 {
     let (access, kind) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);

@@ -62,7 +62,7 @@ fn remove_orphans(folder: &Path) {
             && let Ok(file) = open()
             && file.try_lock().is_ok()
         {
-            // If it was renamed meanwhile, no file has this name.
+            // If it was renamed in the meantime, the name is free and nothing is removed.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -20,6 +20,9 @@ use signal_hook::{flag, low_level};
 
 use super::{FileId, State};
 
+pub(crate) use std::env::args_os as arguments;
+pub(crate) use std::fs::{canonicalize as canonical, rename};
+
 pub(crate) fn state_of(file: &File) -> io::Result<State> {
     Ok(state(&file.metadata()?))
 }
@@ -46,10 +49,6 @@ fn state(meta: &Metadata) -> State {
 
 pub(crate) fn os_string(bytes: Vec<u8>) -> Option<OsString> {
     Some(OsString::from_vec(bytes))
-}
-
-pub(crate) fn arguments() -> env::ArgsOs {
-    env::args_os()
 }
 
 pub(crate) fn open(path: &Path) -> io::Result<File> {
@@ -108,14 +107,6 @@ pub(crate) fn copy(mut from: &File, at: u64, most: u64, mut to: &File) -> io::Re
     // Readers at any position do not move it.
     from.seek(SeekFrom::Start(at))?;
     io::copy(&mut from.take(most), &mut to)
-}
-
-pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to)
-}
-
-pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
-    fs::canonicalize(path)
 }
 
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
@@ -261,7 +252,7 @@ fn ignores(signal: i32) -> bool {
     }
 }
 
-/// On Linux the lowest limit of its control group and those that contain it.
+/// On Linux the lowest limit of its control group and of the groups around it.
 pub(crate) fn memory() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limit = limit_of(&groups, Path::new("/sys/fs/cgroup"));

@@ -1,6 +1,5 @@
 //! Windows: its calls, and why they differ from Unix.
 
-use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
@@ -39,7 +38,10 @@ use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 use super::{FileId, State};
 
-/// What other programs may do with a file while it is open: everything, as on Unix.
+pub(crate) use std::env::temp_dir as temporary_folder;
+pub(crate) use wild::args_os as arguments;
+
+/// Access of other programs to a file while it is open: everything, as on Unix.
 const SHARED: u32 = files::FILE_SHARE_READ | files::FILE_SHARE_WRITE | files::FILE_SHARE_DELETE;
 
 /// The error of a call that returns zero on failure.
@@ -95,10 +97,6 @@ pub(crate) fn state_at(path: &Path) -> io::Result<State> {
 
 pub(crate) fn os_string(bytes: Vec<u8>) -> Option<OsString> {
     Some(String::from_utf8(bytes).ok()?.into())
-}
-
-pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
-    wild::args_os()
 }
 
 pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -460,10 +458,6 @@ pub(crate) fn open_files() -> u64 {
 }
 
 pub(crate) fn allow_open_files() {}
-
-pub(crate) fn temporary_folder() -> PathBuf {
-    env::temp_dir()
-}
 
 pub(crate) fn is_in_memory(_: &Path) -> bool {
     false

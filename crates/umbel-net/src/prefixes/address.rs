@@ -19,7 +19,7 @@ pub trait Address: Copy + Ord + fmt::Debug + fmt::Display + FromStr + sealed::Se
 pub(super) mod sealed {
     use umbel::KeyHash;
 
-    /// What the structures need to know about an address.
+    /// The properties and operations of an address that the structures need.
     pub trait Sealed: Copy {
         /// Lengths at which a list notes whether longer prefixes are below; ascending.
         const GUARDS: &'static [u8];
@@ -134,13 +134,13 @@ impl<A: Address> Prefix<A> {
         (length <= A::BITS).then(|| Self { address: address.masked(length), length })
     }
 
-    /// Makes the prefix that only this address has.
+    /// Makes the prefix of a single address.
     #[inline]
     pub fn of(address: A) -> Self {
         Self { address, length: A::BITS }
     }
 
-    /// Returns the first address that has it.
+    /// Returns its first address.
     #[inline]
     pub fn address(self) -> A {
         self.address

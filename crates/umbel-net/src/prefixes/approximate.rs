@@ -1,4 +1,4 @@
-//! Prefixes in a filter alone: smaller, and a file like any other, with an error rate over all its questions together.
+//! Prefixes in a filter alone: smaller, and a file like any other, with an error rate per look-up.
 
 use super::lengths::Lengths;
 use super::network::Network;
@@ -22,10 +22,10 @@ fn groups(family: Family) -> &'static [(&'static str, u8, u8)] {
 /// The name of the entries with lengths. Part of the format.
 const LENGTHS: &str = "lengths";
 
-/// How a filter holds a list of prefixes: their family, and their lengths, which a look-up asks for.
+/// How a filter holds a list of prefixes: their family, and their lengths, which a look-up queries.
 ///
 /// The key of a network is [`Network::key`]; a domain's key is its name: in lower case, in ASCII, without a dot at the
-/// end. FORMAT.md, section 23, defines both, and the description that a file has.
+/// end. FORMAT.md, section 23, defines both, and the description in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixKeys {
     family: Family,
@@ -65,7 +65,7 @@ impl PrefixKeys {
         keys.iter().for_each(|key| self.insert(key));
     }
 
-    /// Adds the lengths of another list of the same family, and returns whether it is of the same one.
+    /// Adds the lengths of another list; returns whether it is of the same family.
     pub fn union(&mut self, other: &Self) -> bool {
         let same = self.family == other.family;
         if same {
@@ -75,13 +75,13 @@ impl PrefixKeys {
         same
     }
 
-    /// Returns the most keys that a look-up asks for: for addresses, in the family with more lengths.
+    /// Returns the maximum number of keys that a look-up queries: for addresses, in the family with more lengths.
     pub fn max_lookups(&self) -> u32 {
         self.lengths.iter().map(Lengths::len).max().unwrap_or(0)
     }
 
-    /// Returns the probability that a look-up passes wrongly if each question does with probability `fpp`: 1 − (1 − fpp)^q for
-    /// q [look-ups](Self::max_lookups), the worst case.
+    /// Returns the probability that a look-up passes wrongly if each query does with probability `fpp`: 1 − (1 − fpp)^q
+    /// for q [queries](Self::max_lookups), the worst case.
     pub fn joint_fpp(&self, fpp: f64) -> f64 {
         -(f64::from(self.max_lookups()) * (-fpp).ln_1p()).exp_m1()
     }
@@ -120,7 +120,7 @@ impl PrefixKeys {
         suffixes(host, self.lengths[0]).find(|name| ask(name.as_bytes()))
     }
 
-    /// Returns the description that a filter's file has.
+    /// Returns the description for a filter's file.
     ///
     /// # Errors
     /// Never: the lengths of all families fit.
@@ -142,7 +142,7 @@ impl PrefixKeys {
     /// Reads a description; `None` if the filter holds no prefixes.
     ///
     /// # Errors
-    /// [`FieldError`] for lengths that contradict FORMAT.md: a look-up by them would miss prefixes.
+    /// [`FieldError`] for lengths that contradict FORMAT.md: a look-up with them would miss prefixes.
     pub fn of(keys: &KeyDescription) -> Result<Option<Self>, FieldError> {
         let Some(family) = keys.prefixes() else { return Ok(None) };
         let mut all = Self::new(family);
@@ -169,10 +169,10 @@ impl PrefixKeys {
     }
 }
 
-/// A list of prefixes in a filter, with an error rate over all questions of a look-up together.
+/// A list of prefixes in a filter, with an error rate over all queries of a look-up together.
 ///
-/// At a rate of 1 % and with 8 lengths a prefix takes 13.4 bits: each of the 8 questions has a rate of 0.13 %. Lists
-/// with all lengths and with few differ little in size; [`PrefixKeys::fpp_for`] is the rate of a question.
+/// At a rate of 1 % and with 8 lengths a prefix takes 13.4 bits: each of the 8 queries has a rate of 0.13 %. Lists
+/// with all lengths and with few differ little in size; [`PrefixKeys::fpp_for`] is the rate of a query.
 ///
 /// ```
 /// use umbel::Filter;
@@ -204,8 +204,8 @@ impl PrefixFilter {
         Self::of_keys(Family::Ip, &keys, fpp)
     }
 
-    /// Makes a blocked filter of domains, as [`Suffixes`](super::Suffixes) takes them, whose look-ups pass wrongly with a
-    /// probability of at most `fpp`.
+    /// Makes a blocked filter of domains, in the form of [`Suffixes`](super::Suffixes), whose look-ups pass wrongly
+    /// with a probability of at most `fpp`.
     ///
     /// # Errors
     /// As [`from_networks`](Self::from_networks).
@@ -255,13 +255,13 @@ impl<H: Hashing, S: AsRef<[Block]>> PrefixFilter<H, S> {
     }
 
     /// Returns the probability that a look-up of an unlisted key passes, from the filter's own bits, in the worst case:
-    /// if it asks for all lengths. One pass over the bits.
+    /// if it queries all lengths. One pass over the bits.
     pub fn fpp(&self) -> f64 {
         self.keys.joint_fpp(self.filter.receipt().fpp)
     }
 
-    /// Returns the expected number of questions that pass wrongly in a look-up of an unlisted key, in the worst case:
-    /// the vain reads of a table behind the filter. The paper's section IV-A.
+    /// Returns the expected number of queries that pass wrongly in a look-up of an unlisted key, in the worst case: the
+    /// useless reads of a table behind the filter. The paper's section IV-A.
     pub fn false_probes(&self) -> f64 {
         f64::from(self.keys.max_lookups()) * self.filter.receipt().fpp
     }
@@ -271,7 +271,7 @@ impl<H: Hashing, S: AsRef<[Block]>> TryFrom<AnyFilter<H, S>> for PrefixFilter<H,
     type Error = FileError;
 
     /// # Errors
-    /// [`FileError::Field`] if the filter's description is not of prefixes.
+    /// [`FileError::Field`] if the filter's description is not for prefixes.
     fn try_from(filter: AnyFilter<H, S>) -> Result<Self, FileError> {
         let keys = PrefixKeys::of(filter.description())?;
         check_field("type", 0, keys.is_some(), "the type ip-prefix or domain-suffix")?;
@@ -289,7 +289,7 @@ mod tests {
         keys
     }
 
-    /// A host of 200,000 bytes would ask for 10 GB of names.
+    /// A host of 200,000 bytes would query 10 GB of names.
     #[test]
     fn a_host_longer_than_hosts_are_is_under_no_domain() {
         let mut keys = PrefixKeys::new(Family::Domain);

@@ -18,8 +18,8 @@ use umbel::{Blocked, Filter, KeyHasher, Kind, Plan, PlanError};
 /// Memory, with values of 4 bytes: for IPv4, 15 bytes per prefix in the table, 1 in the filter and 2 to 4 in the array;
 /// for IPv6, 30, 1 and 2 to 4. While it is built, also the list itself and two arrays.
 ///
-/// Lists that others can choose may have entries that collide in the table: give [`with_hasher`](Self::with_hasher) a random
-/// hasher for such lists. Addresses that others choose cost at most a question for each length.
+/// If others can choose the list, its entries may collide in the table: give [`with_hasher`](Self::with_hasher) a
+/// random hasher then. Addresses chosen by others cost at most a query per length.
 #[derive(Clone)]
 pub struct Prefixes<A: Address, V = ()> {
     /// By the first bits of an address.
@@ -215,7 +215,7 @@ impl<A: Address, V> Prefixes<A, V> {
     }
 
     /// Returns how often a look-up of this address reads the table in vain, on average over filters like this one: once for
-    /// each question that passes wrongly, before the answer or without one.
+    /// each query that passes wrongly, before the answer or without one.
     ///
     /// The paper's expected false probes, section IV, except where the direct array shows that there is no such prefix.
     /// Cost: as [`longest`](Self::longest), and a pass over the filter's bits.

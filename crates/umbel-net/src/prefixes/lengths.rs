@@ -1,4 +1,4 @@
-//! Which lengths prefixes have.
+//! The lengths of prefixes.
 
 /// The set of lengths, from 0 to 128, of the prefixes in a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,12 +30,12 @@ impl Lengths {
         }
     }
 
-    /// Returns how many there are: the most questions to a filter.
+    /// Returns the number of lengths: the maximum number of queries to a filter.
     pub fn len(&self) -> u32 {
         self.above.count_ones() + u32::from(self.zero)
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

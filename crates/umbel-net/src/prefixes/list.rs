@@ -69,7 +69,7 @@ impl ListBuilder {
     /// # Errors
     /// As [`Prefixes::new`] and [`Suffixes::new`].
     pub fn build(self) -> Result<PrefixList, PlanError> {
-        // Others write such lists, and could choose entries that collide in the table: each then passes all others.
+        // Such lists come from others, who could choose entries that collide in the table: each then passes all others.
         let hasher = KeyHasher::with_seed(RandomState::new().hash_one(0));
         Ok(PrefixList(match self.0 {
             Keys::Networks { four, six, .. } => List::Networks(Box::new(Networks {
@@ -92,12 +92,12 @@ pub enum ListError {
     /// The description of its keys is damaged.
     #[error(transparent)]
     Description(#[from] FieldError),
-    /// It holds another kind of prefixes than those looked up, or no prefixes.
+    /// It holds other prefixes than those looked up, or none.
     #[error("the filter holds {filter}, not {wanted}; build one of these")]
     Other {
-        /// What it holds, in words.
+        /// Its keys, in words.
         filter: String,
-        /// What was to be looked up.
+        /// The family to look up.
         wanted: Family,
     },
 }
@@ -154,7 +154,7 @@ impl PrefixList {
         }
     }
 
-    /// Returns whether there are none, for certain.
+    /// Returns whether it certainly has none.
     pub fn is_empty(&self) -> bool {
         match &self.0 {
             List::Filter(filter, _) => filter.is_empty(),
@@ -186,7 +186,7 @@ impl PrefixList {
             }
             return;
         };
-        // All questions of all keys together: cache misses overlap.
+        // All queries of all keys together, to overlap cache misses.
         let mut questions: Vec<KeyHash> = Vec::new();
         let ends: Vec<usize> = all
             .iter()
@@ -253,8 +253,8 @@ mod tests {
 
     use super::*;
 
-    /// With the unseeded hash, all would be in one run, where each passes all before it. With random ones in a table at
-    /// a load of α = 4/5, the longest run has about ln(n) / (α − 1 − ln α) = 420.
+    /// With the unseeded hash, all would be in one run, where each passes all before it. With random hashes in a table
+    /// at a load of α = 4/5, the longest run has about ln(n) / (α − 1 − ln α) = 420.
     #[test]
     fn entries_that_were_chosen_to_collide_lie_as_others() {
         const COUNT: usize = 16_000;

@@ -1,6 +1,6 @@
 //! Longest prefixes: which listed network an address is in, which listed domain a host is under.
 //!
-//! A filter holds the prefixes of all lengths, under keys that carry the length. A look-up asks it for one length after
+//! A filter holds the prefixes of all lengths, under keys that include the length. A look-up queries one length after
 //! the other, the longest first, and verifies passing prefixes in a hash table of the prefixes themselves. So the
 //! answer is exact, and almost every look-up reads the table once. S. Dharmapurikar, P. Krishnamurthy, D. E. Taylor
 //! 2006, "Longest prefix matching using Bloom filters", <https://doi.org/10.1109/TNET.2006.872576>.
@@ -25,11 +25,11 @@
 //! ```
 //!
 //! # How this differs from the paper
-//! - **One filter, not one for each length.** In hardware each filter has memory of its own, and all are read at the same
+//! - **One filter, not one for each length.** In hardware each filter has its own memory, and all are read at the same
 //!   time. In software a look-up reads them in turn. One blocked filter for all lengths has the same size, because the
 //!   asymmetric sizes of section IV-B give each prefix the same bits, and it is a file like any other. If every
 //!   length is queried, filters of rare lengths are small enough to stay in cache: then a look-up is 7 to 14 % faster
-//!   with one for each. The next two points leave few questions, and next to no rare lengths.
+//!   with a filter per length. The next two points leave few queries, and next to no rare lengths.
 //! - **Direct look-up** (section V-B) covers short lengths: an array over the first bits of the address has the best
 //!   prefix up to that length, expanded, and the set of the longer lengths that exist below. Others are not queried. In
 //!   a table of the Internet's routes this makes random look-ups 5 times as fast for IPv4, and 3 times for IPv6.
@@ -63,6 +63,6 @@ pub use network::{Network, NetworkKey};
 pub use suffixes::Suffixes;
 pub use umbel::internals::format::Family;
 
-/// The rate of the filters in front of tables: 7.5 bits per prefix. A look-up that asks for three lengths in vain then reads
-/// the table in vain in 9 % of all cases.
+/// The rate of the filters in front of tables: 7.5 bits per prefix. A look-up that queries three absent lengths then
+/// reads the table in vain in 9 % of all cases.
 const TABLE_FPP: f64 = 0.03;

@@ -1,4 +1,4 @@
-//! Networks of either family, as lists of addresses name them.
+//! Networks of either family, as in lists of addresses.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};

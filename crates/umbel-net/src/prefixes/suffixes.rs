@@ -53,8 +53,8 @@ impl<V> Entry<V> {
 pub(super) const LONGEST: usize = 253;
 
 impl<V> Suffixes<V> {
-    /// Makes a list of domains and their values. If domains are equal, the last one counts. Names that are empty or
-    /// longer than 253 bytes are left out, because no host is under them.
+    /// Makes a list of domains and their values. If domains are equal, the last one counts. Leaves out names that are
+    /// empty or longer than 253 bytes, since hosts are never under them.
     ///
     /// # Errors
     /// [`PlanError::OutOfMemory`]; [`PlanError::TooLarge`] if all names have 2³² bytes or more.
@@ -96,7 +96,7 @@ impl<V> Suffixes<V> {
         Ok(all)
     }
 
-    /// Adds a name that is not there yet.
+    /// Adds a name that is not present yet.
     fn insert(&mut self, name: &str, value: V) {
         let hash = self.filter.hasher().hash(name);
         let length = NonZeroU8::new(name.len() as u8).expect("names are not empty");
@@ -140,7 +140,7 @@ impl<V> Suffixes<V> {
         self.len
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -20,7 +20,7 @@ impl<T> Table<T> {
         Self { slots: (0..slots).map(|_| None).collect() }
     }
 
-    /// Inserts an entry that is not there; returns its slot.
+    /// Inserts an entry that is not present; returns its slot.
     pub(super) fn insert(&mut self, hash: KeyHash, entry: T) -> usize {
         let mut slot = self.first(hash);
         while self.slots[slot].is_some() {
@@ -57,7 +57,7 @@ impl<T> Table<T> {
         (self.slots.len() * size_of::<Option<T>>()) as u64
     }
 
-    /// By the half of the hash that does not choose the block of the filter.
+    /// Uses the half of the hash that does not choose the filter's block.
     #[inline]
     fn first(&self, hash: KeyHash) -> usize {
         place(hash.low, self.slots.len() as u64) as usize

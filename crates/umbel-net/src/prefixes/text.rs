@@ -38,12 +38,22 @@ pub fn of_list(family: Family) -> Read {
     }
 }
 
-/// Returns how looked-up texts are read.
+/// Returns how looked-up texts are read: a blank one as an empty key, which is in no list.
 pub fn looked_up(family: Family) -> Read {
     match family {
-        Family::Ip => |text, out| Ok(network(text, out)?),
-        Family::Domain => |text, out| Ok(host(text, out)?),
+        Family::Ip => |text, out| Ok(network(text, out).map(|_| true)?),
+        Family::Domain => |text, out| Ok(host(text, out).map(|_| true)?),
     }
+}
+
+/// Returns what a list is of: of networks if its first line that is neither blank nor a comment is one, otherwise of domains; none
+/// if there is no such line. Lines end with `end`.
+pub fn family_of_list(list: &[u8], end: u8) -> Option<Family> {
+    list.split(|&byte| byte == end).find_map(|line| match listed_network(line, &mut Vec::new()) {
+        Ok(false) => None,
+        Ok(true) => Some(Family::Ip),
+        Err(_) => Some(Family::Domain),
+    })
 }
 
 /// Reads a line of a list of networks, perhaps with a comment after `#` or, as in Spamhaus's DROP, `;`.
@@ -62,8 +72,8 @@ pub fn network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
     read(text, b"", NO_NETWORK, out, push_network)
 }
 
-/// Reads a line of a list of domains, perhaps with a comment after `#`: a domain, perhaps after `*.` or a dot; a line of a hosts
-/// file, in which the machine's own names, such as `localhost`, are left out; or a rule for whole domains of AdGuard,
+/// Reads a line of a list of domains, perhaps with a comment after `#`: a domain, perhaps after `*.` or a dot; a line
+/// of a hosts file, without the machine's own names, such as `localhost`; or a rule for whole domains of AdGuard,
 /// EasyList or dnsmasq. Several names have line feeds between them.
 ///
 /// # Errors
@@ -76,8 +86,8 @@ pub fn listed_domain(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
     read(text, b"#", NO_HOST, out, listed).inspect_err(|_| out.truncate(start))
 }
 
-/// Returns whether a line of a list of domains is a rule of AdGuard or EasyList that is not about whole domains: one that hides
-/// parts of pages, makes an exception, or is about some requests only.
+/// Returns whether a line of a list of domains is a rule of AdGuard or EasyList for less than whole domains: it hides
+/// parts of pages, makes an exception, or applies to some requests only.
 pub fn is_other_rule(text: &[u8]) -> bool {
     let text = text.trim_ascii();
     let hides = [&b"##"[..], b"#@#", b"#?#", b"#$#", b"#%#"];

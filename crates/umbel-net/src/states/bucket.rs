@@ -15,8 +15,8 @@ pub(super) fn bits(block: &Block, at: u32, width: u32) -> u64 {
 
 /// Which bytes of a block have this value: bit i for byte i.
 ///
-/// Eight bytes at a time. A byte of x is zero if neither its own high bit is set nor that of the sum of its other
-/// bits and 127; no sum carries into the next byte. The product collects the eight bits, each at a place of its own.
+/// Eight bytes at a time. A byte of x is zero if its own high bit and the one of the sum of its other bits and 127 are
+/// clear; these sums never carry into the next byte. The product collects the eight bits in separate places.
 #[inline(always)]
 pub(super) fn bytes_equal(block: &Block, value: u8) -> u64 {
     const LOW: u64 = u64::from_ne_bytes([0x7f; 8]);

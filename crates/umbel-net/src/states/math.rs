@@ -1,4 +1,4 @@
-//! Tables of states: the chance that two keys share a fingerprint, and what follows from it for each kind of answer.
+//! Tables of states: the probability that two keys share a fingerprint, and the resulting rate of each kind of answer.
 //!
 //! A key has two homes, one in each of two tables of B buckets, and a fingerprint of r bits, 8 of them not all zero.
 //! The second home is the first plus an offset from the fingerprint, modulo B: keys that agree in fingerprint and one

@@ -6,7 +6,7 @@
 //! - The paper spreads keys by d-left hashing, over three or four tables, and moves none. Here there are two tables,
 //!   so a look-up reads two cache lines, and if both homes of a key are full, one of the keys there moves to its
 //!   other home. Two free cells per bucket suffice, where d-left hashing leaves a quarter of them free.
-//! - Keys that share a fingerprint have a cell each, so one of them can be removed.
+//! - Keys that share a fingerprint have separate cells, so one of them can be removed.
 //! - The states of such keys are known, but not which key has which. A change keeps what is certain and gives up the
 //!   rest, so an answered state is right.
 //! - A timing wheel has up to 16 slots, where the paper's flag has two.
@@ -40,7 +40,7 @@ const AHEAD: usize = 32;
 const BLOCK_BYTES: u64 = size_of::<Block>() as u64;
 const BLOCK_BITS: u64 = 8 * BLOCK_BYTES;
 
-/// What a table of states answers for a key: one of these three, as in the paper.
+/// A table's answer for a key: one of these three, as in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// The key is not present.
@@ -94,9 +94,9 @@ pub enum Answer {
 /// up to twice as long, and 79 ns per key in batches, which a map does not have (`bench/record/2026-11-23-states.txt`). A turn of the wheel
 /// is one pass over the table, as often as every lifetime/(slots − 1) ticks.
 ///
-/// **Limits.** A table that is full refuses keys with [`StateError::Full`], never silently; with as many keys as
-/// planned this does not happen in practice. Tables live in memory only, in no file, and do not merge: they belong to
-/// the program that follows the events.
+/// **Limits.** A full table refuses keys with [`StateError::Full`], never silently; with as many keys as planned this
+/// does not happen in practice. Tables exist only in memory, not in files, and do not merge: they belong to the program
+/// that follows the events.
 ///
 /// # Threads
 /// Changes take `&mut self`. Give each thread a table for its share of the keys, chosen by [`Parts`](umbel::Parts).
@@ -279,7 +279,7 @@ impl<H: Hashing> States<H> {
         }
     }
 
-    /// Adds a key that is not present, in a state; true if no other key shares its fingerprint.
+    /// Adds a key that is not present, in a state; true if its fingerprint is unique.
     ///
     /// A key inserted twice is present twice, and has to be removed twice.
     ///
@@ -410,7 +410,7 @@ impl<H: Hashing> States<H> {
         self.held = 0;
     }
 
-    /// Returns what the table holds and delivers now. One pass over it.
+    /// Returns the table's present content and error. One pass over it.
     pub fn receipt(&self) -> StatesReceipt {
         let plan = &self.plan;
         let mut by_value = vec![0; usize::from(plan.states()) + 1];
@@ -430,7 +430,7 @@ impl<H: Hashing> States<H> {
             by_state: by_value,
             load: self.held as f64 / cells,
             full_buckets: full,
-            // Each pair has a cell of its own, or is shared.
+            // Each pair has a separate cell, or is shared.
             error: (self.held as f64 / pairs).min(1.0),
             room: plan.keys().saturating_sub(self.held),
             over_filled: self.held > plan.keys(),
@@ -454,7 +454,7 @@ impl<H> States<H> {
         self.held
     }
 
-    /// Returns whether no key is present.
+    /// Returns whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.held == 0
     }
@@ -527,7 +527,7 @@ impl<H> States<H> {
         if state < states { Ok(()) } else { Err(StateError::State { found: state, states }) }
     }
 
-    /// The value of a cell whose state is not known.
+    /// The value of a cell with an unknown state.
     fn unknown(&self) -> u64 {
         self.plan.states().into()
     }
@@ -614,7 +614,7 @@ impl<H: Hashing> fmt::Debug for States<H> {
     }
 }
 
-/// What a table of states holds and delivers now.
+/// The present content and error of a table of states.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StatesReceipt {
@@ -622,9 +622,9 @@ pub struct StatesReceipt {
     pub plan: StatesPlan,
     /// Keys present.
     pub keys: u64,
-    /// Keys in each state; if keys share a fingerprint, whichever key has the state.
+    /// Keys in each state; if keys share a fingerprint, it is unknown which of them has the state.
     pub by_state: Vec<u64>,
-    /// Keys whose state is no longer known, until they change: each shared its fingerprint with another.
+    /// Keys with an unknown state, until they change: each shared its fingerprint with another.
     pub unknown: u64,
     /// Keys over cells, in [0, 1]; planned to be at most 1 − 2/s, with s cells in a bucket.
     pub load: f64,

@@ -35,7 +35,7 @@ pub struct StatesPlan {
     pub(super) buckets: u64,
 }
 
-/// What the size is computed from.
+/// The input that determines the size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Goal {
     /// The error.

@@ -1,4 +1,4 @@
-//! Tests of the library from outside, in one program.
+//! External tests of the library, in one program.
 
 mod prefixes;
 mod states;
@@ -8,7 +8,7 @@ use umbel::internals::{GOLDEN, mix};
 /// Two-sided level of the binomial check.
 const ALPHA: f64 = 1e-9;
 
-/// How many trials a long test makes: a part of them, unless `cargo x test --full` asks for all.
+/// How many trials a long test makes: a part of them, or with `cargo x test --full` all.
 fn long(all: u64, part: u64) -> u64 {
     if std::env::var_os("UMBEL_TEST_FULL").is_some() { all } else { part }
 }

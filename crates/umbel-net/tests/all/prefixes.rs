@@ -1,5 +1,5 @@
-//! Longest prefixes: equal to a binary trie over a million look-ups, to a plain list in small cases, within the rate of the
-//! approximate form, and the golden files of FORMAT.md, section 23.
+//! Longest prefixes: equal to a binary trie in a million look-ups and to a plain list in small cases; the rate of the
+//! approximate form; and the golden files of FORMAT.md, section 23.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -32,9 +32,9 @@ impl Random {
     }
 }
 
-/// How many prefixes of each length, in thousandths, of the routes of the Internet: those of the table that the crate iptrie 0.11.2
-/// is measured with (`benches/bgpas.lpm`: 1,072,529 of IPv4, 176,388 of IPv6, before June 2023). Each length is followed by its
-/// thousandths.
+/// Prefixes of each length, in thousandths, in the Internet's routes. The table is the one that the crate iptrie 0.11.2
+/// is measured with (`benches/bgpas.lpm`: 1,072,529 of IPv4, 176,388 of IPv6, before June 2023). Each length is
+/// followed by its thousandths.
 const FOUR: [usize; 36] = [
     8, 1, 10, 1, 12, 1, 13, 1, 14, 1, 15, 2, 16, 13, 17, 8, 18, 13, 19, 23, 20, 40, 21, 50, 22,
     104, 23, 96, 24, 526, 27, 16, 30, 75, 32, 29,
@@ -44,7 +44,7 @@ const SIX: [usize; 32] = [
     88, 46, 19, 48, 536, 128, 14,
 ];
 
-/// As many prefixes, half of them inside of others, as in such tables; 0/0 is among them.
+/// A table with this many prefixes, half of them inside others, including 0/0.
 fn table<A: Address>(
     lengths: &[usize],
     count: usize,
@@ -54,7 +54,7 @@ fn table<A: Address>(
     let mut all = vec![(Prefix::new(of_bits(0), 0).unwrap(), 0)];
     for &[length, share] in lengths.as_chunks().0 {
         for _ in 0..count * share / 1000 {
-            // In a sixteenth of all addresses, so that shorter ones are hit.
+            // Limits prefixes to a sixteenth of all addresses, to make look-ups hit the shorter ones.
             let mut bits = random.wide() >> 4;
             if random.below(2) == 0 {
                 let (outer, _) = all[random.below(all.len())];
@@ -79,7 +79,7 @@ fn four(bits: u128) -> Ipv4Addr {
     Ipv4Addr::from_bits((bits >> 96) as u32)
 }
 
-/// A binary trie, one bit per node: nothing in common with what it checks.
+/// A binary trie, one bit per node, which shares nothing with the code that it checks.
 #[derive(Default)]
 struct Trie {
     nodes: Vec<[u32; 2]>,
@@ -118,7 +118,7 @@ impl Trie {
     }
 }
 
-/// A million look-ups: random ones, and ones in or next to listed prefixes.
+/// A million look-ups: random addresses, and addresses in or next to listed prefixes.
 fn as_the_trie<A: Address>(lengths: &[usize], of_bits: fn(u128) -> A) {
     let mut random = Random(7);
     let table = table(lengths, 100_000, of_bits, &mut random);
@@ -143,7 +143,7 @@ fn as_the_trie<A: Address>(lengths: &[usize], of_bits: fn(u128) -> A) {
             wrong_probes += 1;
         }
     }
-    // All lengths were found, so that nothing is right only because it is never needed.
+    // Checks that every length was found, so none of them is untested.
     let all: BTreeSet<u8> = list.lengths().iter().collect();
     assert_eq!(found.keys().copied().collect::<BTreeSet<_>>(), all);
     let each = expected_probes / f64::from(wrong_probes);
@@ -160,7 +160,7 @@ fn a_million_look_ups_of_ipv6_are_those_of_a_trie() {
     as_the_trie(&SIX, Ipv6Addr::from_bits);
 }
 
-/// The domain in a set that a host is or is under, by trying all: a trie over labels would do the same.
+/// The domain in a set that a host equals or is under, found by trying all; a trie over labels would agree.
 fn by_trying<'h>(listed: &BTreeMap<String, u32>, host: &'h str) -> Option<(&'h str, u32)> {
     let starts = std::iter::once(0).chain(host.match_indices('.').map(|(dot, _)| dot + 1));
     starts.map(|start| &host[start..]).find_map(|name| Some((name, *listed.get(name)?)))
@@ -198,7 +198,7 @@ fn a_million_look_ups_of_hosts_are_those_of_trying_all_domains() {
 /// Prefixes close together, of all lengths.
 fn prefixes_of_four() -> impl Strategy<Value = Vec<(Prefix<Ipv4Addr>, u32)>> {
     let one = (any::<u32>(), 0..=32u8, any::<u32>()).prop_map(|(bits, length, value)| {
-        // Few different bits, so that they nest.
+        // Few different bits, to make prefixes nest.
         (Prefix::new(Ipv4Addr::from_bits(bits & 0x8181_8181), length).unwrap(), value)
     });
     prop::collection::vec(one, 0..80)
@@ -211,7 +211,7 @@ proptest! {
         asked in prop::collection::vec(any::<u32>(), 30),
         length in 0..=32u8,
     ) {
-        // The last of equal ones counts.
+        // If prefixes are equal, the last one counts.
         let linear = |within: Prefix<Ipv4Addr>| {
             let inside = list.iter().filter(|(prefix, _)| {
                 prefix.length() <= within.length() && prefix.contains(within.address())
@@ -260,8 +260,8 @@ proptest! {
     }
 }
 
-/// Look-ups of unlisted addresses pass as often as the filter's bits say of all its questions together, and that is at most
-/// what was asked for. Lengths are so great that no two look-ups ask the same.
+/// Look-ups of unlisted addresses pass as often as the filter's bits predict for all their queries together, which is
+/// at most the requested rate. Lengths are so great that no two look-ups query the same prefix.
 #[test]
 fn the_rate_of_a_look_up_is_that_of_all_its_questions() {
     const LENGTHS: [u8; 7] = [48, 56, 64, 72, 80, 96, 128];
@@ -288,12 +288,12 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/prefixes")
 }
 
-/// The lists in the golden files, and the questions with their answers.
+/// The lists in the golden files, and queries with their answers.
 const NETWORKS: [&str; 5] =
     ["0.0.0.0/0", "192.0.2.0/24", "198.51.100.7", "2001:db8::/32", "::ffff:203.0.113.0/120"];
 const DOMAINS: [&str; 4] = ["example.com", "ads.example.net", "xn--bcher-kva.example", "test"];
 
-/// Written byte for byte as FORMAT.md says; `testdata/prefixes.py` reads the same files.
+/// The files match FORMAT.md byte for byte; `testdata/prefixes.py` reads the same files.
 #[test]
 fn golden_files_are_as_they_were() {
     let networks = NETWORKS.map(|text| text.parse().unwrap());

@@ -1,6 +1,5 @@
-//! Tables of states, compared with a hash map: what may differ is what the type documents, and no more. The wheel,
-//! compared with the time at which each key was last touched. The probabilities of each error, within bounds. Full
-//! tables.
+//! Tables of states, compared with a hash map: they differ only as the type documents. The wheel, compared with the
+//! time at which each key was last touched. The probability of each error, within bounds. Full tables.
 
 use std::collections::HashMap;
 
@@ -11,7 +10,7 @@ use umbel_net::states::{Answer, StateError, States, StatesPlan, math};
 
 use crate::{ALPHA, splitmix};
 
-/// Of 8 bits, in one bucket per table: 255 fingerprints for 40 keys, so that many are shared, by three keys, too.
+/// 8-bit fingerprints in one bucket per table: 255 values for 40 keys, so many are shared, some by three keys.
 fn crowded(states: u8) -> StatesPlan {
     let plan = StatesPlan::for_keys(40, 0.2, states).unwrap();
     assert_eq!((plan.buckets(), plan.fingerprint_bits()), (2, 8), "{plan:?}");
@@ -38,7 +37,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A key of the model: its state, and when it was last touched.
+/// A key in the model: its state, and when it was last touched.
 type Model = HashMap<u16, (u8, u64)>;
 
 /// Every key within its lifetime is answered with its state or unknown.
@@ -54,7 +53,7 @@ fn agree(table: &States, model: &Model, now: u64, lifetime: u64) -> Result<(), T
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// A program that follows the life of its keys never gets a wrong state, and never misses a key.
+    /// A program that tracks the life of its keys never gets a wrong state, and never misses a key.
     #[test]
     fn answered_states_are_right(
         ops in prop::collection::vec(op(), 0..300),
@@ -68,7 +67,7 @@ proptest! {
         let at_most = plan.lifetime().map_or(u64::MAX, |(_, at_most)| at_most);
         let mut table = States::with_plan(&plan, KeyHasher::default()).unwrap();
         let (mut model, mut now) = (Model::new(), 0);
-        // Older keys may be there or not; the program has heard nothing of them, so it does not speak of them either.
+        // Older keys may have expired without the program's knowledge, so it does not use them either.
         let alive = |model: &Model, key, now: u64| {
             model.get(&key).is_some_and(|&(_, touched)| slots == 0 || now - touched <= lifetime)
         };
@@ -99,7 +98,7 @@ proptest! {
                     let removed = table.advance(later).unwrap();
                     prop_assert_eq!(table.len() + removed, held);
                     now = later;
-                    // Those too old for certain are gone, unless a key that shares the fingerprint kept them.
+                    // Keys that are certainly too old are gone, unless a key with the same fingerprint kept them.
                     model.retain(|_, (_, touched)| now - *touched <= at_most);
                 }
                 _ => {}
@@ -109,11 +108,11 @@ proptest! {
             prop_assert_eq!(receipt.keys, receipt.by_state.iter().sum::<u64>() + receipt.unknown);
             if slots == 0 {
                 prop_assert_eq!(table.len(), model.len() as u64);
-                // Of 255 pairs.
+                // Out of 255 pairs.
                 prop_assert!((receipt.error - model.len() as f64 / 255.0).abs() < 1e-12);
             }
         }
-        // Once all is removed, nothing is left, not even what was unknown.
+        // After the last removal the table is empty, including unknown states.
         if slots == 0 {
             model.keys().for_each(|key| _ = table.remove(key));
             prop_assert!(table.is_empty() && (0..60u16).all(|key| table.get(key) == Answer::Absent));
@@ -123,7 +122,7 @@ proptest! {
         }
     }
 
-    /// With no shared fingerprints the table is the map, for any order of calls.
+    /// If no fingerprints are shared, the table equals the map for any order of calls.
     #[test]
     fn wide_fingerprints_make_it_a_map(ops in prop::collection::vec(op(), 0..300)) {
         let plan = StatesPlan::for_keys(60, 1e-9, 3).unwrap();
@@ -169,7 +168,7 @@ proptest! {
         }
     }
 
-    /// Keys leave at the first turn after their lifetime, at the latest after 1/(slots − 1) more.
+    /// Keys leave at the first turn after their lifetime, at most 1/(slots − 1) of it later.
     #[test]
     fn the_wheel_removes_what_was_not_touched(
         slots in prop::sample::select(vec![2u32, 4, 8, 16]),
@@ -230,7 +229,7 @@ fn key(number: u64) -> (u64, u8) {
     (number, (splitmix(number) % 4) as u8)
 }
 
-/// How many of `trials` have the answer, and that chance explains it.
+/// Asserts that chance explains how many of `trials` have the answer.
 fn check(what: &str, hits: u64, trials: u64, rate: f64) {
     let (low, high) = binomial_bounds(trials, rate, ALPHA);
     assert!((low..=high).contains(&hits), "{what}: {hits} of {trials}, expected {low} to {high}");
@@ -240,7 +239,7 @@ fn check(what: &str, hits: u64, trials: u64, rate: f64) {
 fn errors_of_each_kind_are_as_computed() {
     const KEYS: u64 = 100_000;
     const TRIALS: u64 = 400_000;
-    // Few pairs, so that all orders of collisions count: one in four keys shares its pair.
+    // Few pairs, to make all orders of collisions count: one in four keys shares its pair.
     let plan = StatesPlan::for_keys(KEYS, 0.25, 4).unwrap();
     let pairs = plan.pairs();
     let hasher = KeyHasher::with_seed(11);
@@ -258,7 +257,7 @@ fn errors_of_each_kind_are_as_computed() {
     let receipt = told.receipt();
     assert!(!receipt.over_filled && receipt.room == 0 && receipt.unknown == 0);
 
-    // Each pair that is held passes.
+    // Each stored pair passes.
     let share = (KEYS - shared) as f64 / pairs;
     for (what, table) in [("false positives", &told), ("false positives, set", &only_set)] {
         let passed = (KEYS..KEYS + TRIALS).filter(|&key| table.get(key) != Answer::Absent).count();
@@ -270,7 +269,7 @@ fn errors_of_each_kind_are_as_computed() {
             |(key, state)| Some(table.get(key)).filter(|&found| found != Answer::State(state));
         (0..KEYS).map(key).filter_map(wrong).collect()
     };
-    // Keys with a pair in common are wrong together: twice the variance of the binomial law, at most thrice.
+    // Keys that share a pair err together: twice the variance of the binomial law, at most three times.
     let is_near = |found: usize, rate: f64| {
         let (mean, found) = (KEYS as f64 * rate, found as f64);
         assert!((found - mean).abs() < 6.0 * (3.0 * mean).sqrt(), "{found}, {rate}");
@@ -281,7 +280,7 @@ fn errors_of_each_kind_are_as_computed() {
     is_near(wrong(&only_set).len(), math::false_return(KEYS, pairs, 0.75));
 }
 
-/// Keys that come and go leave no more full buckets than the plan provides for, and no insertion fails: at every width.
+/// At every width, inserting and removing keys leaves no more full buckets than planned, and no insertion fails.
 #[test]
 fn full_tables_take_every_key_for_ten_lives() {
     for (error, states, slots) in [(0.2, 1, 0), (0.01, 6, 4), (1e-4, 14, 4), (2e-11, 255, 16)] {
@@ -326,7 +325,7 @@ fn a_full_table_refuses_and_loses_nothing() {
     assert!(table.is_empty() && table.get(500) == Answer::Absent);
 }
 
-/// What a table holds after a fixed history, the same on every machine and with every kernel.
+/// The content of a table after a fixed history: the same on every machine and with every kernel.
 #[test]
 fn a_fixed_history_gives_fixed_answers() {
     let plan = StatesPlan::for_keys(1_000, 0.05, 6).unwrap().with_wheel(100, 4).unwrap();

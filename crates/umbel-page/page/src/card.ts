@@ -12,7 +12,7 @@ const here = words.look;
 /** What a reader says of a file: its format, what files of that do not contain, and whose signature of what it must have. */
 export type Told = Omit<Requests["open"]["request"], "file">;
 
-/** Names and values as `umbel info` prints them. */
+/** Names and values as `umbel filter info` prints them. */
 export function receipt(rows: Row[]): HTMLElement {
   return h("dl", { class: "receipt" }, ...rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 }
@@ -190,7 +190,7 @@ export class FilterCard {
 /** Of how many keys of its plan a filter must hold that the next one is thought of. */
 const FULL = 0.95;
 
-/** What of `umbel info --json` tells how full a filter is. */
+/** What of `umbel filter info --json` tells how full a filter is. */
 interface Figures {
   kind?: string;
   keys?: number | null;

@@ -7,7 +7,7 @@
 
 // ---------------------------------------------------------------- planning
 
-/** A goal as people type it: what `umbel plan` accepts after the options of these names. Empty and absent are the same. */
+/** A goal as people type it: what `umbel filter plan` accepts after the options of these names. Empty and absent are the same. */
 export interface Goal {
   keys?: string;
   fpp?: string;
@@ -61,7 +61,7 @@ export interface PlanRow {
   obstacles: string[];
   /** Empty where there is no plan. */
   cells: Partial<Record<PlanCell, string>>;
-  /** The line of `umbel plan --json --explain`. */
+  /** The line of `umbel filter plan --json --explain`. */
   document: Document;
   formulas: Formula[];
   /** Null for one that does not fit. */
@@ -108,18 +108,18 @@ interface Figured {
 }
 
 export interface Advice {
-  /** What to do, and why: the first line of `umbel plan`. */
+  /** What to do, and why: the first line of `umbel filter plan`. */
   verdict: string;
   /** The variant to choose; null for none. */
   take: string | null;
-  /** `umbel plan …` for this goal. */
+  /** `umbel filter plan …` for this goal. */
   command: string;
   columns: { id: PlanCell; title: string; help: string }[];
   /** Those that fit first, ranked. */
   rows: PlanRow[];
   /** By what they are ranked, and what the columns mean. */
   notes: string[];
-  /** The last line of `umbel plan --json`. */
+  /** The last line of `umbel filter plan --json`. */
   document: Document;
 }
 
@@ -161,7 +161,7 @@ export interface Curves {
 
 // ---------------------------------------------------------------- files
 
-/** Name and value, as `umbel info` prints them. */
+/** Name and value, as `umbel filter info` prints them. */
 export type Row = [name: string, value: string];
 
 /** One thing that can be mapped and queried: a filter, or of a Parquet file one in a row group of a column. */
@@ -195,11 +195,11 @@ export interface Opened {
   title: Title;
   /** How it came: packed, in a table of a database, signed by whom. */
   wrapping: { packed: boolean; table: boolean; signer: string | null };
-  /** As `umbel info` prints it; of a Parquet file, as `umbel parquet` does. */
+  /** As `umbel filter info` prints it; of a Parquet file, as `umbel parquet` does. */
   rows: Row[];
   /** The filters of a Parquet file or a database's table; the files of an index. */
   table: { columns: { title: string; right: boolean }[]; rows: string[][] } | null;
-  /** The document of `umbel info --json`; the lines of `umbel parquet --json`. */
+  /** The document of `umbel filter info --json`; the lines of `umbel parquet --json`. */
   documents: Document[];
   parts: Part[];
   /** Whether keys can be queried: `secret` when only with the secret, which `unlock` gives. */

@@ -307,7 +307,7 @@ export class Look {
   }
 }
 
-/** What a picture of the overlap needs of the document of `umbel overlap --json`. */
+/** What a picture of the overlap needs of the document of `umbel filter overlap --json`. */
 interface Overlap {
   union: number | null;
   intersection: number | null;
@@ -331,7 +331,7 @@ function overlap({ union, intersection, left, right }: Overlap): HTMLElement | n
     return bar;
   });
   const key = parts.map(([name, keys]) =>
-    h("li", {}, h("span", { class: `piece ${name}` }), here.compare.about(here.compare[name], Math.round(keys).toLocaleString("en"))),
+    h("li", {}, h("span", { class: `piece ${name}` }), here.compare.about(here.compare[name], Math.round(keys).toLocaleString(words.site.language))),
   );
   return h(
     "figure",

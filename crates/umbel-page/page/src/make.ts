@@ -1,4 +1,4 @@
-//! Make: a filter of a list of keys, umbel's own or another system's, as `umbel build` makes it; and its file.
+//! Make: a filter of a list of keys, umbel's own or another system's, as `umbel filter build` makes it; and its file.
 
 import { Dropped, type Client } from "./client";
 import { CoreError, type Answer, type Format, type Made } from "./core";
@@ -163,7 +163,7 @@ export class Make {
     const which = format ? ` --format ${this.what.value}` : this.what.value === "blocked" ? "" : ` --kind ${this.what.value}`;
     const type = this.typed.hidden || this.type.selectedIndex === 0 ? "" : ` --key-type ${this.type.value}`;
     const except = this.except.root.hidden ? "" : " --except others.txt";
-    const command = `umbel build${which}${rate}${type}${except} -o ${name} keys.txt`;
+    const command = `umbel filter build${which}${rate}${type}${except} -o ${name} keys.txt`;
     const code = h("code", {}, command);
     fill(
       this.made,

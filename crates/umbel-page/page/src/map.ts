@@ -13,7 +13,7 @@ const ZOOM = 4;
 /** Pixels that a wheel turns for a step. */
 const WHEEL = 60;
 
-const count = (value: number) => value.toLocaleString("en");
+const count = (value: number) => value.toLocaleString(words.site.language);
 const percent = (value: number) => `${(100 * value).toFixed(value < 0.001 ? 3 : 1)} %`;
 
 /** The red, green and blue of a colour as browsers compute it. */

@@ -259,7 +259,7 @@ function answerTable(keys: string[], told: Told[]): HTMLElement {
     "select",
     { onchange: () => list() },
     ...[[here.all, keys.length] as const, ...sorts].map(([name, count], index) =>
-      h("option", { value: index === 0 ? "" : name }, `${name}: ${count.toLocaleString("en")}`),
+      h("option", { value: index === 0 ? "" : name }, `${name}: ${count.toLocaleString(words.site.language)}`),
     ),
   );
   const line = (index: number) => {

@@ -1,5 +1,7 @@
 //! Numbers at the axes of charts, and as charts are read.
 
+import { words } from "./words";
+
 /** A number with three digits, as people write it: 0.00977, 12.5, 3.1e-7. */
 export function short(value: number): string {
   if (value === 0) return "0";
@@ -10,7 +12,7 @@ export function short(value: number): string {
       .replace(/\.?0+e/, "e")
       .replace("e+", "e");
   }
-  if (size >= 1000) return Math.round(value).toLocaleString("en");
+  if (size >= 1000) return Math.round(value).toLocaleString(words.site.language);
   return String(Number(value.toPrecision(3)));
 }
 

@@ -5,7 +5,7 @@ import { en } from "./words/en";
 export type Words = typeof en;
 
 declare global {
-  /** The words of another language, which its script sets: de.html loads de.js. */
+  /** The words of another language, which its script sets: zh.html loads zh.js. */
   var umbelWords: Words | undefined;
 }
 

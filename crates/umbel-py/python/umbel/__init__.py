@@ -44,7 +44,7 @@ from ._umbel import (
 )
 from ._unseen import unseen
 
-# What says so is in Python from 3.13 on.
+# Only Python 3.13 and later have this function.
 if not getattr(_sys, "_is_gil_enabled", lambda: True)():
     raise ImportError("umbel needs Python's GIL: start Python without -X gil=0, and without PYTHON_GIL=0 in the environment")
 

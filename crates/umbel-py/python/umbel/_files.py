@@ -23,7 +23,7 @@ _log = getLogger("umbel")
 Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 # A path, a URL, an iterable of lines, or a column of NumPy, pandas, Polars or Arrow.
 Input: TypeAlias = Path | Iterable[str] | Iterable[bytes] | Iterable[int] | Any
-# Fields, or fields of the first input and those of the others; None in their place where the others are keys.
+# Fields, or the first input's fields and the others'; None instead of the others' where these are bare keys.
 Key: TypeAlias = str | Sequence[str] | Mapping[str, str] | Mapping[str, None]
 Records: TypeAlias = Literal["csv", "tsv", "jsonl", "fields"]
 Form: TypeAlias = Literal["url", "email", "number", "thousands", "nfc"]
@@ -35,7 +35,7 @@ Job = TypeVar("Job", bound=Callable[..., Any])
 
 
 class Options(TypedDict, total=False):
-    """What all jobs take: ``help(umbel.dedup)`` and docs/python.md say what each is."""
+    """Options of every job; ``help(umbel.dedup)`` and docs/python.md explain each."""
 
     memory: int | str
     threads: int | None
@@ -61,7 +61,7 @@ class Options(TypedDict, total=False):
     progress: Progress
 
 
-# The words for each option of `Options`, in the documentation of every job.
+# The description of each option of `Options`, for the documentation of every job.
 _WORDS = """
     Options of all jobs:
 
@@ -198,7 +198,7 @@ def _are_keys(inputs: list[Any], number: int, options: dict[str, Any], name: str
 
 
 def _per_input(verb: str, options: dict[str, Any], inputs: list[Input], of_all: bool) -> None:
-    """Turns options that may differ by input into those of the first, and those in which others differ."""
+    """Splits options that may differ per input into the first input's value and the exceptions among the others."""
     key, records, header = (options.get(name) for name in ("key", "records", "header"))
     bare: set[int] = set()
     if isinstance(key, Mapping):
@@ -273,7 +273,7 @@ def _check(verb: str, options: dict[str, Any]) -> None:
 
 
 def refuse(options: Mapping[str, Any]) -> None:
-    """Refuses options that do not go with the form of rows, or with each other."""
+    """Refuses options that do not fit the record format, or each other."""
     records, header, null, raw = (options.get(name) for name in ("records", "header", "null", "raw"))
     columns, quotes, several = records in ("csv", "tsv"), options.get("quotes") != "none", len(options.get("delimiter") or ()) > 1
     by_key, tolerance = bool(options.get("key")), options.get("tolerance")
@@ -372,9 +372,9 @@ def common(
 ) -> Lines | Report | Explanation:
     """The lines that all inputs have, once each, in the order of the first.
 
-    `all` keeps every row of the first input whose key is in the others (a semi-join); `at_least` keeps lines that so many
-    inputs have; `which` puts the inputs that have it in front of each line, as numbers from 1 or as ``"names"``; `only` keeps
-    lines that the inputs with these numbers have, and no others. `sort` orders the result by the bytes of the keys; `fpp` reads
+    `all` keeps every row of the first input whose key is in the others (a semi-join); `at_least` keeps lines that are in this many
+    inputs; `which` puts the inputs that contain a line in front of it, as numbers from 1 or as ``"names"``; `only` keeps lines that
+    are in exactly the inputs with these numbers. `sort` orders the result by the bytes of the keys; `fpp` reads
     every input once, with that chance of an error. With `out` the result is written to that file, whole or not at all, and a
     report is returned; otherwise the lines are. `explain` returns the plan, and writes nothing.
 
@@ -419,7 +419,7 @@ def except_(
     explain: bool = False,
     **options: Unpack[Options],
 ) -> Lines | Report | Explanation:
-    """The lines of the first input that no other has, once each, in its order.
+    """The lines of the first input that are in no other input, once each, in their order.
 
     `all` keeps every row of the first input whose key is not in the others (an anti-join). `out`, `sort`, `fpp` and
     `explain` as in `common`.
@@ -465,11 +465,11 @@ def join(
 ) -> Lines | Report | Explanation:
     """Each row of the left input with the other columns, members or words of its partners in the right one.
 
-    `on` names the key, as `key` of the other jobs does: a mapping where the names differ, from those of the left input to those
-    of the right one. `records` says what a row is. `how="left"` keeps rows of the left input without a partner, `"full"` those
-    of both. `first` takes only the first partner of a row, `unique` refuses several; `prefix` goes in front of columns of the
-    right input that are named like one of the left, and of all its members of JSON lines, other than the key, and `left_prefix`
-    in front of those of the left in the same way. `out` and `explain` as in `common`.
+    `on` names the key columns, like `key` in the other jobs. If the names differ, give a mapping from the left names to the right
+    ones. `records` sets the record format. `how="left"` keeps left rows without a partner, `"full"` also right ones. `first` joins
+    a row with its first partner only; `unique` refuses several partners. `prefix` goes in front of the names of right columns that
+    the left input has too; for JSON lines, in front of all right members except the key. `left_prefix` does the same for the left
+    input. `out` and `explain` as in `common`.
 
     >>> import umbel
     >>> orders = ["order,customer", "1,ann", "2,bob"]
@@ -526,12 +526,13 @@ def dedup(
 ) -> Lines | Report | Explanation:
     """Each different line of all inputs, once, in the order in which they first occur.
 
-    `repeated` keeps only lines that occur more than once, `unique` those that occur once, `at_least` those that occur so
-    often, and with one of these `all` keeps every row of such a key. `keep` says which row of a key is kept: ``"first"``,
-    ``"last"``, or ``"min:FIELD"`` or ``"max:FIELD"`` for the one with the least or greatest value (numbers by their values, anything
-    else by its bytes; of equal ones the first). `count` puts the number in front, `line_number` that of its line, with several
-    inputs after the name of its input; `by_count` and `top` begin with the most frequent. `by_name` matches the columns of CSV, TSV or tables by name: all rows get those of all inputs, empty where
-    their own lacks one. `out`, `sort`, `fpp` and `explain` as in `common`.
+    `repeated` keeps lines that occur more than once, `unique` those that occur exactly once, `at_least` those that occur this often
+    or more; with `repeated` or `at_least`, `all` keeps every row of such a key. `keep` chooses the row to keep per key:
+    ``"first"``, ``"last"``, or ``"min:FIELD"`` or ``"max:FIELD"`` for the least or greatest value (numbers by value, anything else
+    by its bytes; the first row if several are equal). `count` puts the number of occurrences in front. `line_number` puts the line
+    number in front; with several inputs, the input's name too. `by_count` and `top` list the most frequent first. `by_name` matches
+    the columns of CSV, TSV or tables by name: every row gets the columns of all inputs, empty where its own input has none. `out`,
+    `sort`, `fpp` and `explain` as in `common`.
 
     >>> import umbel
     >>> list(umbel.dedup(["b", "a", "b"], ["c", "a"]))
@@ -582,14 +583,14 @@ def diff(
 ) -> Lines | Report:
     """The lines that only one of two inputs has: `-` in front of those removed, `+` of those added.
 
-    With `records` and `key`, `~` is in front of rows whose key is in both and whose other fields changed, as they are after; `old`
-    puts the row as it was before in front of it, with the mark `<`. `added`, `changed`, `removed` and `kept` write rows without
-    marks to a file each instead, and a report is returned; without `changed`, changed rows go to `added`, and as they were to
-    `removed`. Rows of CSV or TSV that differ in `ignore_columns` alone are the same. `report.changes` has the numbers, and
-    `report.uneven` that of rows which both inputs have, but one more often, which `counts` also gives, with how much more often the
-    second has them: `+2` or `-1`. `symmetric` gives the rows without marks, `cells` the
-    changed cells instead of rows (the key, the column, the value before and after), `mark_column` the mark as a first column named
-    ``change``. Numbers of a column in `tolerance` are equal if they are no further apart: ``{"price": 0.01}``.
+    With `records` and `key`, rows whose key is in both but whose other fields changed are marked `~` and shown as they are after;
+    `old` puts the earlier row in front, marked `<`. `added`, `changed`, `removed` and `kept` write rows without marks to one file
+    each instead, and a report is returned; without `changed`, the new versions of changed rows go to `added` and the old ones to
+    `removed`. Rows of CSV or TSV that differ only in `ignore_columns` count as equal. `report.changes` has the numbers.
+    `report.uneven` counts rows that both inputs have but one has more often; `counts` also prints these, with how many more or
+    fewer the second input has: `+2` or `-1`. `symmetric` gives the rows without marks, `cells` the changed cells instead of rows
+    (the key, the column, the value before and after), `mark_column` the mark as a first column named ``change``. Numbers of a
+    column in `tolerance` are equal if they differ by at most this much: ``{"price": 0.01}``.
 
     >>> import umbel
     >>> list(umbel.diff(["a", "b"], ["b", "c"]))

@@ -13,10 +13,10 @@ from ._umbel import _plan
 class Choice:
     """A kind of filter for a goal, as `plan` ranks them.
 
-    `fits` says whether it fits the goal, `obstacles` why it does not. `fpp` is the false positive rate that the formulas give, `keys`
-    how many it is for, `bits_per_key` and `probes` are per key: None when there is no plan. `nbytes` are the bytes in memory, `ship`
-    those of the file that is sent to others. `cost` are the expected nanoseconds per lookup with the filter in front, where the
-    goal says what lookups cost.
+    `fits` is whether it fits the goal; `obstacles` are the reasons if it does not. `fpp` is the predicted false positive rate,
+    `keys` the planned number of keys; `bits_per_key` and `probes` are per key. All are None when there is no plan. `nbytes` is the
+    size in memory, `ship` the size of the file to send, in bytes. `cost` is the expected time per lookup with the filter in front,
+    in nanoseconds, if the goal includes the cost of lookups.
     """
 
     kind: str
@@ -32,7 +32,7 @@ class Choice:
     _parameters: Any = field(default=None, compare=False)
 
     def predicted_fpp(self, keys: float) -> float | None:
-        """The false positive rate with so many keys, also more than planned; None when there is no plan."""
+        """The false positive rate with this many keys, which may exceed the plan; None when there is no plan."""
         return None if self._parameters is None else float(self._parameters.predicted_fpp(keys))
 
     def __repr__(self) -> str:
@@ -92,12 +92,12 @@ def plan(
     false_answer: float | None = None,
     absent: float = 0.5,
 ) -> Plan:
-    """Ranks the kinds of filters for a goal, as ``umbel plan`` does.
+    """Ranks the kinds of filters for a goal, like ``umbel filter plan``.
 
     Two of `keys`, `fpp` and a size suffice: `memory` is the most bytes in memory, `ship` the most bytes of a file that is sent.
-    `deletes`, `grows`, `known` (all keys are known beforehand), `ages` (only the last keys matter) and `excluded` (so many
-    known keys must not pass) say what the filter is for. `lookup` is what a lookup costs that the filter can spare, in
-    seconds, `false_answer` what a false answer costs, and `absent` the share of lookups whose key is absent.
+    `deletes`, `grows`, `known` (all keys are known beforehand), `ages` (only the last keys matter) and `excluded` (this many known
+    keys must not pass) describe the use of the filter. `lookup` is the cost of a lookup that the filter can save, in seconds,
+    `false_answer` the cost of a false answer, and `absent` the share of lookups whose key is absent.
 
     >>> import umbel
     >>> umbel.plan(1e8, 0.01, deletes=True).verdict

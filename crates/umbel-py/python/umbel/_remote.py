@@ -34,20 +34,20 @@ def check(url: str) -> None:
 
 
 def write(url: str, content: bytes) -> None:
-    """Makes the file have these bytes; after an error it is what it was."""
+    """Replaces the file's content by these bytes; after an error the file is unchanged."""
     _replace(url, lambda system, path: system.pipe_file(path, content))
 
 
 def upload(url: str, local: str) -> None:
-    """Makes the file have the bytes of a local one; after an error it is what it was."""
+    """Replaces the file's content by a local file's; after an error the file is unchanged."""
     _replace(url, lambda system, path: system.put_file(local, path))
 
 
 def _replace(url: str, put: Callable[[Any, str], None]) -> None:
     """Puts a file in the place of the one at a URL.
 
-    An object store shows an object when all of it is there. What renames files itself (SFTP, FTP, SMB, HDFS, local disks) writes
-    to them in place, so there the bytes go to a file of another name in the same folder, which is renamed.
+    An object store shows an object only once it is complete. File systems that can rename (SFTP, FTP, SMB, HDFS, local disks)
+    show partial writes, so there the bytes go to another file in the same folder, which is then renamed.
     """
     system, path = _located(url)
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped,unused-ignore]
@@ -65,7 +65,7 @@ def _replace(url: str, put: Callable[[Any, str], None]) -> None:
             if not system.exists(path):
                 raise
         if system.exists(beside):
-            # HDFS and SMB do not rename to a name that is taken, and HDFS does not even say so.
+            # HDFS and SMB do not rename over an existing name, and HDFS does not even report it.
             removed = True
             system.rm_file(path)
             system.mv(beside, path)

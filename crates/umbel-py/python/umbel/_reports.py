@@ -22,20 +22,20 @@ def figure_of_rates() -> tuple[Any, Any]:
 
 
 def draw_rates(axes: Any, keys: int, rate: Callable[[float], float | None], label: str) -> None:
-    """Draws the rate up to twice so many keys."""
+    """Draws the rate up to twice this many keys."""
     counts = [max(1, keys * step // 20) for step in range(1, 41)]
     axes.plot(counts, [rate(count) or 0.0 for count in counts], label=label)
 
 
 @dataclass(frozen=True, repr=False)
 class Receipt:
-    """What a filter delivers now, computed from its bits.
+    """A filter's actual performance, computed from its bits.
 
-    `kind` is its kind, or its format when it is of another system. `keys` is the estimated number of different keys, with the ends
-    of its 95 % interval as `keys_low` and `keys_high`. `fpp` is the chance that a key never added passes now. `planned_keys`,
-    `planned_fpp` and `room`, the keys until it holds as many as planned, about, are None when its file does not say.
-    `over_filled` says whether it certainly holds more keys than planned. `bits` are those of all its parts, `set_bits` those set, or
-    cells in use; `fill` is their share; `nbytes` are the bytes of its bits. `scheme` is how it hashes keys. `facts` is what only
+    `kind` is its kind, or the format of another system's filter. `keys` is the estimated number of distinct keys; `keys_low` and
+    `keys_high` bound its 95 % interval. `fpp` is the current chance that a key never added passes. `planned_keys`, `planned_fpp`
+    and `room` (about how many more keys the plan allows) are None when the file does not record them. `over_filled` is True if the
+    filter certainly holds more keys than planned. `bits` counts the bits of all its parts, `set_bits` the set ones, or cells in
+    use; `fill` is their share; `nbytes` is the size of the bits in bytes. `scheme` is how it hashes keys. `facts` has what only
     filters of its kind report, by name.
     """
 
@@ -57,7 +57,7 @@ class Receipt:
     _parameters: Any = field(default=None, compare=False)
 
     def predicted_fpp(self, keys: float) -> float | None:
-        """The false positive rate with so many keys, also more than planned; None when its file does not say how it was planned."""
+        """The false positive rate with this many keys, which may exceed the plan; None if the file does not record its plan."""
         return None if self._parameters is None else float(self._parameters.predicted_fpp(keys))
 
     def plot(self) -> Any:
@@ -119,13 +119,13 @@ class Comparison:
 class Report:
     """What a job did.
 
-    `lines` are those of all inputs, or records, `found` those of the result; `missing` are records left out because they lack a
-    field of the key, `bad` those that cannot be read; `empty` counts records with an empty
-    value in their key, where that is not a value like any other. `bytes_read` counts all passes, `bytes_spilled` what was written to
-    temporary files, `bytes_written` the result. The answer is `exact`, unless `fpp` was given. `changes` are the numbers of rows
-    that `diff` found removed, added, changed and kept, `uneven` that of the kept ones that one input has more often; `joined` are
-    the numbers of pairs that `join` made, of rows of the left input with a partner and without, and of rows of the right one without,
-    which is None unless they are printed. Each is None of other jobs.
+    `lines` counts the lines or records of all inputs, `found` those in the result. `missing` counts records left out because they
+    lack a field of the key, `bad` those that cannot be read, `empty` those with an empty value in their key, where that is not a
+    value like any other. `bytes_read` counts all passes, `bytes_spilled` what was written to temporary files, `bytes_written` the
+    result. The answer is `exact`, unless `fpp` was given. `changes` has the numbers of rows that `diff` found removed, added,
+    changed and kept; `uneven` counts the kept rows that one input has more often. `joined` has the numbers of pairs that `join`
+    made, of left rows with a partner and without, and of right rows without; the last is None unless they are printed. After any
+    other job these three are None.
     """
 
     lines: int
@@ -161,10 +161,10 @@ class Explanation:
     """What a job would do: its plan, from samples of the inputs.
 
     `strategy` is "merge" (inputs that seem to be sorted are compared side by side), "one-pass" (filters alone decide), "filter" (a
-    first pass selects the lines to compare) or "table" (every line is compared). `lines` are the estimated lines of each input,
-    `distinct` the different ones among those that may be in the result, and `compared` those compared byte by byte; `pairs` are the
-    rows of a join. `filter` is the size of the filter, `table` that of the lines kept in memory, `bytes_read` counts all `passes`,
-    and `bytes_spilled` is what goes to temporary files. None where there is none, or no sample was read.
+    first pass selects the lines to compare) or "table" (every line is compared). `lines` has the estimated lines of each input,
+    `distinct` the number of different lines that may be in the result, `compared` the number of lines compared byte by byte, and
+    `pairs` the rows of a join. `filter` is the size of the filter and `table` of the lines kept in memory, in bytes; `bytes_read`
+    counts all `passes`, and `bytes_spilled` what goes to temporary files. None if there is none, or if no sample was read.
     """
 
     strategy: str

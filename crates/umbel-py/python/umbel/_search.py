@@ -51,8 +51,8 @@ class Indexed:
 class SearchReport:
     """What a search read, in bytes of text, and which files and texts the index did not help with.
 
-    `stale` are files that changed since they were indexed, `new` those that are not in the index, and `searched_in_full` texts that
-    no filter can narrow down, each with the reason. `unreadable` are files that were left out, each with the reason.
+    `stale` lists files that changed since they were indexed, `new` files that are not in the index, and `searched_in_full` texts
+    that no filter can narrow down, each with the reason. `unreadable` lists files that were left out, each with the reason.
     """
 
     files: int
@@ -96,7 +96,7 @@ def index(
     memory: int | str = "1GiB",
     threads: int | None = None,
 ) -> Indexed:
-    """Makes an index of files, compressed or not, and of those in folders: of their words, or with `records` and `key` of a field.
+    """Indexes files, compressed or not, and the files in folders: their words, or with `records` and `key` the values of a field.
 
     With `update` the index is brought up to date: it reads what is new or has changed, and drops what is gone. An index takes the
     place of an older one in one step.
@@ -135,7 +135,7 @@ def index(
 
 
 def _bytes_of(text: str | bytes) -> bytes:
-    """The bytes of a text; of a line that is not UTF-8 those that it had."""
+    """A text as bytes. A line that was not UTF-8 gets its original bytes back."""
     if isinstance(text, str):
         return text.encode(errors="surrogateescape")
     if isinstance(text, (bytes, bytearray, memoryview)):
@@ -144,7 +144,7 @@ def _bytes_of(text: str | bytes) -> bytes:
 
 
 def _warned(unreadable: list[tuple[Path, str]]) -> dict[str, str]:
-    """Warns of files that were left out, whoever called `find` or `index`."""
+    """Warns about files that were left out, at the line that called `find` or `index`."""
     reasons = {fsdecode(path): why for path, why in unreadable}
     for path, why in reasons.items():
         warnings.warn(f"{path}: {why}; it is left out", stacklevel=3)

@@ -1,6 +1,6 @@
-"""Tables of pandas, Polars and Arrow as inputs of jobs, results as such tables, and columns of what filters answer one by one.
+"""Tables of pandas, Polars and Arrow as inputs and results of jobs, and columns of answers from filters.
 
-Tables are read and made with pyarrow: so one value has one text, whichever library has it.
+Tables are read and made with pyarrow: a value has the same text in every library.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class Lines:
         return io.BufferedReader(_File(self._lines), 1 << 16)
 
     def read(self, size: int | None = -1) -> bytes:
-        """The next bytes of the result; none at its end, after which it begins again. After a part, `open` begins anew."""
+        """The next bytes of the result; empty at its end, after which reading starts over. `open` always reads from the start."""
         if self._file is None:
             self._file = self.open()
         part = self._file.read(size)
@@ -206,7 +206,7 @@ class Lines:
         return str(self._records)
 
     def to_arrow(self, types: Any = None) -> Any:
-        """A table of pyarrow. Columns of a table that was an input have its types; others those that their values look like.
+        """A pyarrow table. Columns of an input table keep its types; other types are inferred from the values.
 
         `types` names the types of columns, a dict or a schema: ``{"id": "string"}`` keeps the zeros in front of an id.
         """
@@ -230,7 +230,7 @@ class Lines:
         )
 
     def to_pandas(self, **options: Any) -> Any:
-        """A table of pandas. `options` are those of ``pandas.read_csv`` or ``read_json``, such as ``dtype={"id": "str"}``.
+        """A pandas table. `options` go to ``pandas.read_csv`` or ``read_json``, such as ``dtype={"id": "str"}``.
 
         If a table was an input, columns have its types.
         """
@@ -244,7 +244,7 @@ class Lines:
         return pandas.read_csv(self.open(), **{**self._separated("sep", quoting=3), **({} if self._header else {"header": None}), **options})
 
     def to_polars(self, **options: Any) -> Any:
-        """A table of Polars. `options` are those of ``polars.read_csv`` or ``read_ndjson``, such as ``schema_overrides``.
+        """A Polars table. `options` go to ``polars.read_csv`` or ``read_ndjson``, such as ``schema_overrides``.
 
         If a table was an input, columns have its types.
         """

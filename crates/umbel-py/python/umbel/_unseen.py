@@ -33,9 +33,9 @@ def _make(path: Path, keys: float, fpp: float) -> None:
 def unseen(path: Path, keys: Any, *, expected: float = 1_000_000, fpp: float = 1e-4) -> Iterator[Any]:
     """The keys that no earlier block with the filter at `path` had, once each, in their order, as `umbel unseen` prints lines.
 
-    `keys` are those of `Filter.add_new`, or the path of a file of lines. Those of a column are given as a column of the same
-    kind, all others as a list. They are recorded when the block ends: after an exception, or if the process is killed, they
-    are new to the next block, too. Blocks of other processes with the same file wait.
+    `keys` are as in `Filter.add_new`, or the path of a file of lines. A column yields a column of the same kind, anything else
+    a list. The keys are recorded when the block ends. After an exception, or if the process is killed, the next block sees
+    them as new again. Other processes that use the same file wait.
 
     A filter that does not exist yet is made for `expected` keys, and grows beyond them. A new key is taken for one seen
     before at the rate `fpp`, which an existing filter has already. The file is one of `umbel.open` and of `umbel unseen`.

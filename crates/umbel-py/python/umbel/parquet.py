@@ -1,4 +1,4 @@
-"""Bloom filters in Parquet files: added to those that have none, and asked which row groups may hold a key."""
+"""Bloom filters in Parquet files: adds them, and finds the row groups that may hold a key."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def add_filters(
 ) -> Report:
     """Adds a filter per row group of each column, behind the data: in place, or to the file `out`.
 
-    All pages stay byte for byte where they are, and of the footer only the places of the filters change. A column in lists or
-    structures is named by its path, as `user.id`. Row groups where a filter is of no use are left out, unless `always`;
-    those that have one keep it. The file is replaced in one step when all is written.
+    All pages stay byte for byte where they are; in the footer only the positions of the filters change. Name a column in lists
+    or structures by its path, as `user.id`. Row groups where a filter would not help are left out, unless `always`; existing
+    filters are kept. The file is replaced in one step when all is written.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile, umbel.parquet
     >>> path = tempfile.mkdtemp() + "/events.parquet"
@@ -92,8 +92,8 @@ def add_filters(
 def remove_filters(path: Path, columns: str | Iterable[str] | None = None, *, out: Path | None = None) -> Report:
     """Removes the filters of these columns, or of all: in place, or to the file `out`.
 
-    The file gets shorter where they are the last thing in front of the footer, as `add_filters` puts them. Otherwise only
-    their places are forgotten, and `unreachable_bytes` of them stay.
+    The file gets shorter if they directly precede the footer, where `add_filters` puts them. Otherwise only their positions are
+    removed, and `unreachable_bytes` of them stay.
     """
     names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
     return _report(_parquet(path, out, {"add": [], "remove": names}))
@@ -120,9 +120,9 @@ def may_hold(
 ) -> list[dict[str, tuple[int, ...]]]:
     """Returns for each key the files that may hold it, each with its row groups to read, by the filters of a column.
 
-    A row group without a filter may hold any key. A text is read by the type of the column, as on the command line: as a
-    number, a date, a time. What is no value of the column's type is in no row group, nor is any key in a file without the
-    column: a warning says so, once per file. Files are read one after the other, and their filters are not kept.
+    A row group without a filter may hold any key. A text is parsed by the type of the column, as on the command line: as a
+    number, a date, a time. A value that the column's type cannot hold is in no row group. A file without the column holds no
+    key; a warning reports that once per file. Files are read one after the other, and their filters are not kept.
 
     >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile, umbel.parquet
     >>> path = tempfile.mkdtemp() + "/events.parquet"

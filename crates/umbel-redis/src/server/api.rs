@@ -194,7 +194,7 @@ macro_rules! functions {
                 Some(Self {
                     // SAFETY: the server's function of this name has this type.
                     $($name: unsafe { std::mem::transmute::<*mut c_void, _>(named!($name)?) },)*
-                    // SAFETY: as above; no function is `None`.
+                    // SAFETY: as above; every function exists.
                     $($late: named!($late).map(|function| unsafe { std::mem::transmute::<*mut c_void, _>(function) }),)*
                 })
             }

@@ -129,7 +129,7 @@ pub(crate) unsafe fn run(
     argc: c_int,
 ) -> c_int {
     let context = Context { raw: ctx, has_command: true };
-    // SAFETY: the server gives as many arguments as it says, and they outlive the call; an argument is just a pointer
+    // SAFETY: the server passes `argc` arguments, and they outlive the call; an argument is just a pointer
     // to one.
     let arguments =
         unsafe { std::slice::from_raw_parts(argv.cast::<Argument<'_>>(), argc as usize) };
@@ -159,7 +159,7 @@ macro_rules! exported {
 }
 pub(crate) use exported;
 
-/// What a key holds.
+/// The value of a key.
 pub(crate) enum Found<'a, T> {
     /// The key does not exist.
     Missing,
@@ -168,7 +168,7 @@ pub(crate) enum Found<'a, T> {
     Value(&'a mut T),
 }
 
-/// What a key holds for commands that know two types.
+/// The value of a key, for commands that know two types.
 pub(crate) enum Either<'a, A, B> {
     Missing,
     Other,
@@ -454,7 +454,7 @@ pub(crate) struct MemoryInfo {
 }
 
 impl MemoryInfo {
-    /// Returns a number, 0 if there is no such field.
+    /// Returns a number, 0 if the field does not exist.
     pub(crate) fn number(&self, field: &CStr) -> u64 {
         let mut missing = 0;
         // SAFETY: the information is not freed yet.

@@ -9,7 +9,7 @@ use super::api::{self, BeginSearch, Command, CommandInfo, Ctx, KeySpec, Str, api
 use super::types::{Value, methods};
 use super::{Argument, Context, string};
 
-/// What a command does to its key, which is its first argument.
+/// The effect of a command on its key, which is its first argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Reads it.

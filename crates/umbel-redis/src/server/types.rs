@@ -41,7 +41,7 @@ pub(crate) trait Value: Sized + 'static {
     fn server_type() -> &'static ServerType;
 
     /// Loads a value from a snapshot, or returns what is wrong with it.
-    /// The context says whether it may be too large, as for `RESTORE`.
+    /// The context decides whether limits on its size apply, as for `RESTORE`.
     fn load(fields: &mut Fields, version: c_int, context: &Context) -> Result<Self, String>;
     fn save(&self, fields: &mut Fields);
     /// Writes the value as commands, for the append-only file.

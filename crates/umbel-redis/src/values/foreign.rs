@@ -23,7 +23,7 @@ pub(crate) type Cuckoo = Kept<RedisBloomCuckoo>;
 /// A Bloom filter of valkey-bloom.
 pub(crate) type Valkey = Kept<ValkeyBloom>;
 
-/// What the server must know about a filter of another module.
+/// The operations that the server needs on another module's filter.
 pub(crate) trait Foreign: ForeignInsert + Sized + 'static {
     /// The name of the type.
     const TYPE: &'static CStr;
@@ -153,7 +153,7 @@ const CUCKOO_WITHOUT_SIZES: c_int = 3;
 /// end, flagged by the same field as in headers of chunks. RedisBloom cannot load those.
 const WITHOUT_SEED: c_int = 4;
 
-/// What all filters do the same way.
+/// The methods that are the same for all filters.
 macro_rules! alike {
     () => {
         fn server_type() -> &'static ServerType {

@@ -1,4 +1,4 @@
-"""What the tests share: one server of each kind with our module, and one with RedisBloom."""
+"""Shared fixtures: one server of each kind with our module, and one with RedisBloom."""
 
 import os
 
@@ -7,7 +7,7 @@ import pytest
 from servers import PROGRAMS, REDISBLOOM, Server
 
 FULL = "UMBEL_TEST_FULL" in os.environ
-# What is tried in every server each time: values, files, replicas, settings and kills. With `--full` all tests are.
+# Always run on every server: values, files, replicas, settings and kills. With `--full` all tests are.
 EVERYWHERE = {
     "test_the_module_is_there",
     "test_every_kind_that_takes_keys",
@@ -48,7 +48,7 @@ def server(request):
 @pytest.fixture
 def client(server):
     with server.client() as client:
-        # Otherwise Valkey frees in the background, which tests of memory would see.
+        # Otherwise Valkey frees in the background, which would disturb tests of memory.
         client("FLUSHALL", "SYNC")
         yield client
         client("CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction", "bf.object-limit", "0")

@@ -1,7 +1,7 @@
-"""Where replies differ from those of the live RedisBloom, and why. Everything else must be the same on the wire.
+"""Known differences from the replies of the live RedisBloom, with reasons. Everything else must be the same on the wire.
 
-The live one is 2.8.2, the last that is handed out by itself. The one of Redis 8 checks more and words it otherwise;
-clients of today see that one, so its words are ours.
+The live one is 2.8.2, the last one distributed separately. The one in Redis 8 checks more and has other error messages;
+clients see that one today, so we use its messages.
 """
 
 import re
@@ -15,14 +15,14 @@ from resp import Refused
 class Difference:
     name: str
     why: str
-    # Of the command as words, their reply, our reply.
+    # Called with the words of the command, their reply and our reply.
     applies: Callable
 
     seen: int = 0
 
 
 def words(theirs, ours):
-    """Other words for the same refusal."""
+    """The same refusal with another message."""
     theirs, ours = re.compile(theirs), re.compile(ours)
     return lambda command, left, right: (
         isinstance(left, Refused) and isinstance(right, Refused)
@@ -31,7 +31,7 @@ def words(theirs, ours):
 
 
 def refused(ours, command_is):
-    """Refused here, taken there."""
+    """Refused here, accepted there."""
     ours = re.compile(ours)
     return lambda command, left, right: (
         command_is(command) and isinstance(right, Refused) and ours.fullmatch(right) is not None

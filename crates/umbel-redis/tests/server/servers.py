@@ -1,4 +1,4 @@
-"""Servers on loopback: where they come from, how they start, stop and are killed."""
+"""Servers on loopback: how they are installed, started, stopped and killed."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ def in_wheel(wheel, name):
 
 
 def unpack(packages):
-    """Downloads packages of Debian and unpacks them; where no lists of packages are, with lists of its own."""
+    """Downloads Debian packages and unpacks them; downloads package lists if there are none."""
     with tempfile.TemporaryDirectory() as folder:
         own = ["-o", f"Dir::State::lists={folder}/lists", "-o", f"Dir::Cache={folder}"]
         quiet = ["apt-get", "-qq", "-o", "APT::Sandbox::User="]
@@ -81,7 +81,7 @@ POSTGRES = in_wheel("pgserver", "postgres").parent
 
 
 def free_port():
-    """A port that nobody listens on. In a cluster the one 10,000 above is used, too."""
+    """A free port. In a cluster, the port 10,000 above is also used."""
     while True:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -101,13 +101,13 @@ class Server:
         self.options, self.arguments = options, arguments
         self.process = None
         self.port = None
-        # To come back where it was.
+        # To restart on the same port.
         self.fixed_port = None
         # Seconds until it must answer.
         self.patience = 10
 
     def start(self):
-        # Another program may take a port that was free.
+        # Another program may take a free port first.
         if not any(self.try_start() for _ in range(3)):
             raise AssertionError(f"{self.kind} does not start:\n{self.log()}")
         return self
@@ -166,7 +166,7 @@ class Server:
 
 
 class Postgres:
-    """PostgreSQL with an empty database, which forgets all when it stops. It refuses to run as root."""
+    """PostgreSQL with an empty database, which is discarded when it stops. It refuses to run as root."""
 
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="umbel-postgres-"))
@@ -198,14 +198,14 @@ class Postgres:
         raise AssertionError(f"PostgreSQL does not start:\n{(self.folder / 'log').read_text(errors='replace')[-3000:]}")
 
     def __exit__(self, *_):
-        # At once, and with all its processes.
+        # Immediately, and with all its processes.
         self.process.send_signal(signal.SIGINT)
         self.process.wait(60)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def wait_for(condition, seconds=20):
-    """What the condition gives once that is true."""
+    """Returns the condition's value once it is true."""
     end = time.time() + seconds
     while time.time() < end:
         if met := condition():
@@ -215,7 +215,7 @@ def wait_for(condition, seconds=20):
 
 
 def keys(prefix, count, seed=None):
-    """Texts, the same in every run: numbered ones, or random ones of a seed."""
+    """Texts, the same in every run: numbered ones, or random ones from a seed."""
     if seed is None:
         return [b"%s-%d" % (prefix, i) for i in range(count)]
     draw = random.Random(seed)

@@ -1,4 +1,4 @@
-"""examples/cache: which requests reach the table, and that no row is ever denied while servers fail."""
+"""examples/cache: which requests reach the table, and that rows are never denied while servers fail."""
 
 import contextlib
 import importlib.util
@@ -19,14 +19,14 @@ from servers import PROGRAMS, Postgres, Server, wait_for
 
 ROOT = Path(__file__).parents[4]
 EXAMPLE = ROOT / "examples/cache"
-PAGE = ROOT / "docs/cache.md"
+PAGE = EXAMPLE / "README.md"
 ROWS, REQUESTS = 20_000, 5_000
 
 
 def module(path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     loaded = importlib.util.module_from_spec(spec)
-    # Data classes look their module up.
+    # Data classes look up their module.
     sys.modules[path.stem] = loaded
     spec.loader.exec_module(loaded)
     return loaded
@@ -45,7 +45,7 @@ def postgres():
 
 @pytest.fixture
 def database(postgres):
-    """A connection; what was written is gone afterwards, also from the journal."""
+    """A connection; everything written is deleted afterwards, also from the journal."""
     with psycopg.connect(postgres.url, autocommit=True) as database:
         yield database
         database.execute("DELETE FROM articles WHERE slug NOT LIKE 'article-%'")
@@ -54,7 +54,7 @@ def database(postgres):
 
 def settings(postgres, *servers, **others):
     addresses = [f"redis://127.0.0.1:{server.port}" for server in servers]
-    # A slow machine must not look like a server that is gone.
+    # A slow machine must not look like a dead server.
     return cache.Settings(**{"table": "articles", "key": "slug", "row": "body", "redis": addresses, "postgres": postgres.url, "patience": 2, **others})
 
 
@@ -102,7 +102,7 @@ def test_no_row_is_denied_while_servers_fail(postgres, database, kind):
     assert {"open: unreachable", "open: no filter", "open: resting"} <= restart.keys(), restart
     assert "open: late" in paused, paused
     assert {"open: not vouched", "waited"} <= alone.keys(), alone
-    # The same failover makes a client wrong that believes the filter it finds.
+    # The same failover misleads a client that trusts any filter it finds.
     assert {"open: not vouched", "denied", "naive_wrong"} <= failed.keys(), failed
 
 
@@ -144,14 +144,14 @@ def test_python_and_rust_guard_one_table(postgres, database):
         with guard.write() as transaction:
             transaction.execute("DELETE FROM articles WHERE slug = 'newer'")
         until_source(guard, "newer", "filter")
-        # A vouched filter, and then a hand that deletes it.
+        # A vouched filter that is then deleted by hand.
         client = redis.Redis(port=server.port)
         client.delete(guard.settings.current[0])
         assert guard.get("nothing") == (None, "open: no filter")
 
 
 def test_transactions_that_commit_out_of_order(postgres, database):
-    """Positions by sequence number would pass over the one that began first and committed last."""
+    """Positions by sequence number would miss the transaction that began first and committed last."""
     with Server() as server, keeper(postgres, server), psycopg.connect(postgres.url) as slow:
         guard = cache.Guard(settings(postgres, server))
         until_source(guard, "nothing", "filter")
@@ -161,13 +161,13 @@ def test_transactions_that_commit_out_of_order(postgres, database):
                 transaction.execute("INSERT INTO articles VALUES (%s, 'row')", [f"quick-{number}"])
         time.sleep(1)
         slow.commit()
-        # A program that knows nothing of guards: its rows are found after a lease at the latest.
+        # A program without a guard: its rows are found after a lease at the latest.
         time.sleep(1.1)
         assert guard.get("slow") == ("row", "table")
 
 
 def test_a_rebuild_keeps_what_was_written_meanwhile(postgres, database, tmp_path):
-    """Between its snapshot and its catching up: by a guard, by another program, and by one whose transaction spans the snapshot."""
+    """Between its snapshot and its catching up: by a guard, by another program, and by a transaction that spans the snapshot."""
     # A builder that has read the keys, and waits.
     builder, read, go = tmp_path / "umbel", tmp_path / "read", tmp_path / "go"
     builder.write_text(f"#!/bin/sh\n'{trial.UMBEL}' \"$@\" || exit\ntouch '{read}'\nwhile [ ! -e '{go}' ]; do sleep 0.05; done\n")
@@ -303,7 +303,7 @@ def test_each_start_and_each_promotion_begins_a_history(kind):
 
 
 def test_a_primary_that_is_cut_off_is_soon_not_believed(postgres, database):
-    """It goes on to answer, next to the replica that took its place, and a guard goes on to ask it."""
+    """It keeps answering after a replica has taken its place, and a guard keeps asking it."""
     with Server() as old, Server() as new:
         with keeper(postgres, old):
             with new.client() as client:
@@ -343,7 +343,7 @@ def table(postgres, name, key, *statements):
 
 @pytest.mark.parametrize("change", ["BEFORE", "applied"])
 def test_changes_that_no_statement_names_are_in_the_journal(postgres, database, change):
-    """A trigger that changes the key in an UPDATE of something else; and what logical replication applies: as a replica, without a search path."""
+    """A trigger that changes the key in an UPDATE of another column; and logical replication, which runs as a replica, without a search path."""
     make = "CREATE TABLE changed (id text PRIMARY KEY, body text NOT NULL)"
     function = "CREATE OR REPLACE FUNCTION rename() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id = NEW.body; RETURN NEW; END $$"
     trigger = "CREATE TRIGGER rename BEFORE UPDATE ON changed FOR EACH ROW EXECUTE FUNCTION rename()"
@@ -366,7 +366,7 @@ def test_changes_that_no_statement_names_are_in_the_journal(postgres, database, 
                 assert guard.get("new") == ("new", "table")
                 if change == "BEFORE":
                     until_source(guard, "old", "filter")
-                # Other changes are none of its business.
+                # Other changes are not recorded.
                 before = database.execute("SELECT count(*) FROM changed_journal").fetchone()
                 database.execute("DROP TRIGGER IF EXISTS rename ON changed")
                 database.execute("UPDATE changed SET body = 'other'")
@@ -404,13 +404,13 @@ def test_keys_of_other_types(postgres, database, kind, key, spellings, absent, i
             shown = [wrong for wrong in impossible if "\0" not in wrong]
             assert [guard.get(wrong) for wrong in impossible] == [(None, "key")] * len(impossible)
             assert ask(*shown) == "None from Key\n" * len(shown)
-            # From the table, after a rebuild, too.
+            # From the table, and after a rebuild as well.
             rebuild(postgres, server, **environment)
             redis.Redis(port=server.port).delete(guard.settings.cached_row(key))
             until_source(guard, absent, "filter")
             redis.Redis(port=server.port).delete(guard.settings.cached_row(key))
             assert ask(spellings[-1]) == 'Some("row") from Table\n'
-        # Nobody vouches: the table is asked.
+        # The filter is not vouched for, so the table is asked.
         redis.Redis(port=server.port).flushall()
         assert [guard.get(spelling)[0] for spelling in spellings] == ["row"] * len(spellings)
 
@@ -437,7 +437,7 @@ def test_columns_that_take_different_texts_for_equal_are_refused(postgres, datab
 
 
 def test_a_filter_with_a_secret_stays_one(postgres, database, tmp_path):
-    """Rebuilt, and on a replica without the secret that takes over: what was written is never denied there."""
+    """Rebuilt, and on a replica without the secret that takes over: written rows are never denied there."""
     secret = tmp_path / "secret"
     secret.write_text("000102030405060708090a0b0c0d0e0f\n")
     with Server() as server, Server() as replica:
@@ -464,7 +464,7 @@ def test_a_filter_with_a_secret_stays_one(postgres, database, tmp_path):
             with replica.client() as client:
                 client("REPLICAOF", "NO", "ONE")
             assert [guard.get(f"keyed-{number}")[0] for number in range(20)] == ["row"] * 20
-            # It cannot hash keys, so nobody vouches.
+            # It cannot hash keys, so no keeper vouches for the filter.
             time.sleep(1.5)
             assert guard.get("nothing") == (None, "open: refused")
             knows(replica)
@@ -474,7 +474,7 @@ def test_a_filter_with_a_secret_stays_one(postgres, database, tmp_path):
 
 
 def test_a_filter_that_lacks_writes_is_rebuilt(postgres, database):
-    """A replica could not follow: guards there are open until the keeper has rebuilt the filter, and nothing is noted as done meanwhile."""
+    """A replica could not follow: its guards stay open until the keeper has rebuilt the filter, and no change is marked as done meanwhile."""
     with Server() as server, keeper(postgres, server):
         guard = cache.Guard(settings(postgres, server))
         until_source(guard, "nothing", "filter")
@@ -596,7 +596,7 @@ def test_the_commands_and_the_code_of_the_page(postgres, database, tmp_path):
 
 
 def test_its_page_shows_what_the_record_has():
-    """The tables of docs/cache.md are those of the record."""
+    """Its README.md has the record's tables."""
     page = PAGE.read_text()
     name = re.search(r"bench/record/([\w-]+penetration)\.md", page).group(1)
     record = (ROOT / f"bench/record/{name}.md").read_text()

@@ -1,4 +1,4 @@
-"""What a server expects of a module's values and commands, on every server."""
+"""The server's requirements for a module's values and commands, on every server."""
 
 import pytest
 
@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_an_error(server, client):
     assert refused(client("BF.RESERVE", "k", "1e-40", 1 << 30))
     assert refused(client("CF.RESERVE", "k", 1 << 30))
     assert client("BF.RESERVE", "k", 0.001, 10_000_000) == OK
-    # A chain grows as far as there is room.
+    # A chain grows until memory is full.
     assert client("CONFIG", "SET", "maxmemory", "32mb") == OK
     client("FLUSHALL", "SYNC")
     assert client("BF.RESERVE", "chain", 0.01, 1000, "EXPANSION", 30000) == OK
@@ -188,12 +188,13 @@ def test_commands_are_described(server, client):
         assert described[3:6] == [1, -1 if name == "um.merge" else 1, 1]
         categories = {"redis-7.0": set()}.get(server.kind, {{"bf": "@bloom", "cf": "@cuckoo", "um": "@umbel"}[name[:2]]})
         assert categories <= set(described[6])
-        # What is not told by a write must not be cached by clients: the bits of a filter in numbers, and what windows forget.
+        # Clients must not cache replies that change without a write: numbers about a filter's bits, and keys in windows, which
+        # forget.
         assert (b"dont_cache" in described[7]) == (name in ("bf.info", "um.exists", "um.mexists", "um.info", "um.dump")), name
         arguments = ["key", *"abcd"[: abs(arity) - 2]]
         assert client("COMMAND", "GETKEYS", name, *arguments)[0] == b"key"
     if server.kind != "redis-7.0":
-        # Those of RedisBloom and valkey-bloom, and no others: who has a category there gets nothing more here.
+        # The commands of RedisBloom and valkey-bloom, and no others: a user with one of these categories gets nothing more here.
         for category, prefix, count in [("bloom", b"bf.", 12), ("cuckoo", b"cf.", 14), ("umbel", b"um.", 13)]:
             commands = client("ACL", "CAT", category)
             assert len(commands) == count and all(command.startswith(prefix) for command in commands)
@@ -242,7 +243,7 @@ def test_wrong_load_arguments_are_refused(arguments):
 
 
 def test_a_tracking_client_does_not_keep_what_a_window_forgets(server, client):
-    """It keeps replies until the server says that their key was written, but for commands that say they must not be kept."""
+    """It keeps replies until the server reports that their key was written, except replies to commands that forbid it."""
     with server.client() as tracked, server.client() as invalid:
         tracked("CLIENT", "TRACKING", "ON", "REDIRECT", invalid("CLIENT", "ID"))
         invalid("SUBSCRIBE", "__redis__:invalidate")
@@ -284,7 +285,7 @@ def test_maps_of_the_third_protocol(server, client):
 
 
 def test_defragmentation_moves_small_filters(server, client):
-    """As RedisBloom's own test, for the types that are here: half of many small filters go, and so does the memory between the others."""
+    """As RedisBloom's own test, for our types: half of many small filters are freed, and so is the memory between the others."""
     for setting, value in [("hz", 100), ("active-defrag-ignore-bytes", 1), ("active-defrag-threshold-lower", 0), ("active-defrag-cycle-min", 99)]:
         client("CONFIG", "SET", setting, value)
     if isinstance(client("CONFIG", "SET", "activedefrag", "yes"), Refused):

@@ -25,7 +25,7 @@ def slot_of(key):
 
 
 class Client:
-    """A client that goes where the cluster sends it, and tries again while it settles."""
+    """A client that follows the cluster's redirections, and retries while it settles."""
 
     def __init__(self, servers):
         self.servers = {server.port: server for server in servers}
@@ -37,7 +37,7 @@ class Client:
         return self.clients[port]
 
     def __call__(self, name, key, *arguments, wait=lambda: False):
-        """The answer; while `wait` says so, once a replica has the change."""
+        """The answer; while `wait` returns true, only once a replica has the change."""
         slot, end, asking = slot_of(key), time.time() + 30, False
         port = self.ports.get(slot, next(iter(self.servers)))
         while time.time() < end:
@@ -90,7 +90,7 @@ def cluster():
 
 
 def move(source, target, slots):
-    """Slots from one primary to another, as redis-cli does it."""
+    """Moves slots from one primary to another, as redis-cli does."""
     ids = [client("CLUSTER", "MYID") for client in (source, target)]
     port = int(target("CONFIG", "GET", "port")[1])
     for slot in slots:
@@ -117,7 +117,8 @@ def test_no_item_is_lost_while_slots_move_and_a_primary_dies(cluster):
             writer, item = Client(servers), 0
             while not stop.is_set():
                 tag = tags[item % len(tags)]
-                # Of the primary that is killed, what its replica has is acknowledged; then there is no replica.
+                # While the primary to be killed lives, only writes that its replica has are acknowledged; afterwards it has no
+                # replica.
                 wait = lambda: tag in own[0] and not dead.is_set()
                 for name, key in [("BF.ADD", "bf"), ("CF.ADD", "cf"), ("UM.ADD", "um")]:
                     answer = writer(name, f"{{{tag}}}{key}", f"item {item}", wait=wait)

@@ -29,7 +29,7 @@ def fill(client):
 
 
 def answers(server, probes, filters=FILTERS):
-    """What each filter answers for the probes."""
+    """The answers of each filter to the probes."""
     found = {}
     with server.client() as client:
         for key, family in filters.items():
@@ -40,7 +40,7 @@ def answers(server, probes, filters=FILTERS):
 
 
 def compare(left, right, filters=FILTERS):
-    """10^6 probes in all: what was added, and what was not."""
+    """10^6 probes in all: added keys, and others."""
     share = PROBES // len(filters)
     probes = keys(b"item", 18000) + keys(b"other", share - 18000)
     theirs, mine = answers(left, probes, filters), answers(right, probes, filters)
@@ -60,7 +60,7 @@ def test_chunks_go_both_ways(module):
                     if iterator == 0:
                         break
                     assert write(family + b".LOADCHUNK", key, iterator, chunk) == Simple("OK")
-            # What goes on in both goes on alike.
+            # Further additions give the same results in both.
             for key, family in FILTERS.items():
                 for item in keys(b"later", 500):
                     assert read(family + b".ADD", key, item) == write(family + b".ADD", key, item)

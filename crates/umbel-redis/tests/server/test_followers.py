@@ -1,4 +1,4 @@
-"""Replicas and restarted servers: they have what the primary accepted, need no secret for it, and say when they could not follow."""
+"""Replicas and restarted servers: they have everything the primary accepted, need no secret for it, and report when they could not follow."""
 
 import random
 import threading
@@ -36,7 +36,7 @@ def caught_up(client, seconds=20):
 
 
 def rewritten(client, seconds=20):
-    """The append-only file has been rewritten; also after a replica's first snapshot, before which it does not end."""
+    """Waits until the append-only file has been rewritten; a rewrite also follows a replica's first snapshot."""
     wait_for(lambda: all(line in client("INFO", "persistence") for line in (b"aof_rewrite_in_progress:0", b"aof_rewrite_scheduled:0")), seconds)
     assert b"aof_last_bgrewrite_status:ok" in client("INFO", "persistence")
 
@@ -79,7 +79,7 @@ def test_no_secret_is_needed_to_follow(kind, secret):
 
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_no_acknowledged_key_is_missing_after_a_failover(kind, secret, full):
-    """Of a keyed filter, on a replica without the secret, which then takes the place of the killed primary."""
+    """For a keyed filter, on a replica without the secret, which then replaces the killed primary."""
     draw = random.Random(12)
     servers = [Server(kind, options=APPEND_ONLY) for _ in range(2)]
     added = []
@@ -114,7 +114,7 @@ def test_no_acknowledged_key_is_missing_after_a_failover(kind, secret, full):
 
 
 def copied(client, dump, load, source, key):
-    """A filter by way of its parts, and more than the first of them."""
+    """Copies a filter part by part, all of them."""
     iterator, part = client(dump, source, 0)
     while iterator:
         assert client(load, key, iterator, part) == OK
@@ -217,7 +217,7 @@ def test_what_was_refused_is_not_taken_by_others():
 
 
 def test_a_replica_takes_what_its_primary_took_under_another_limit():
-    """It was a primary before, with a lower limit, and knew the filter then."""
+    """It was a primary before, with a lower limit, and already had the filter then."""
     with Server() as primary, Server(options=STRICT) as replica:
         with primary.client() as client, replica.client() as follower:
             follow(follower, primary)
@@ -225,7 +225,7 @@ def test_a_replica_takes_what_its_primary_took_under_another_limit():
             caught_up(client)
             follower("REPLICAOF", "NO", "ONE")
             follower("CONFIG", "SET", "cf-max-expansions", 2), follower("CF.ADD", "cuckoo", "x")
-            # No snapshot is sent, as long as both have the same history.
+            # The server sends no snapshot as long as both have the same history.
             assert client("REPLICAOF", "127.0.0.1", replica.port) == OK
             wait_for(lambda: b"master_link_status:up" in client("INFO", "replication"))
             client("REPLICAOF", "NO", "ONE")
@@ -237,7 +237,7 @@ def test_a_replica_takes_what_its_primary_took_under_another_limit():
 
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_noise_leaves_all_alike(kind, full):
-    """Commands made of noise, near all limits: no replica answers any of what it is sent with an error, and has the same."""
+    """Random commands, near all limits: every replica accepts everything it is sent, and ends up with the same data."""
     draw = random.Random(6)
     with Server(kind, options=APPEND_ONLY) as primary, Server(kind, options=STRICT) as replica:
         with primary.client() as client, replica.client() as follower:
@@ -276,7 +276,7 @@ def test_a_damaged_part_leaves_nothing_behind():
                 if others:
                     client("UM.RESERVE", key, 100, 0.01), client("UM.ADD", key, "a")
                 for last in (damaged, b"", damaged):
-                    # The second time the load is given up.
+                    # The second time the load is abandoned.
                     assert client("UM.LOAD", key, 0, file[:middle]) == middle
                     assert client("UM.EXISTS", key, "a") == 1 if others else client("UM.EXISTS", key, "a").startswith("NOFILTER the filter is not loaded yet")
                     assert client("UM.LOAD", key, 0, b"") == 0 if not last else client("UM.LOAD", key, middle, last).startswith("ERR ")
@@ -295,7 +295,7 @@ def test_a_damaged_part_leaves_nothing_behind():
 
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_a_filter_that_could_not_follow_says_so(kind):
-    """Somebody deletes keys on a replica, which then lacks what it is sent for them."""
+    """Keys are deleted on a replica, which then cannot apply later changes to them."""
     with Server(kind) as primary, Server(kind, options=["--replica-read-only", "no", "--appendonly", "yes"]) as replica:
         with primary.client() as client, replica.client() as follower:
             follow(follower, primary)
@@ -309,7 +309,7 @@ def test_a_filter_that_could_not_follow_says_so(kind):
                 assert follower("DEL", key) == 1
             client("UM.ADD", "added", "a"), client("UM.DEL", "deleted", "item-1"), client("UM.LOAD", "loaded", 500, file[500:1000])
             client("UM.MERGE", "other", "source"), client("UM.ADD", "built", "a")
-            # What is made of it is no better.
+            # Copies of it are incomplete too.
             client("COPY", "added", "copy"), client("UM.RESERVE", "renamed", 100, 0.01), client("RENAME", "deleted", "renamed")
             lost = ["added", "loaded", "other", "copy", "renamed", "built"]
             caught_up(client)
@@ -339,7 +339,7 @@ def test_a_filter_that_could_not_follow_says_so(kind):
 
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_a_replica_out_of_memory_takes_keys_or_says_so(kind):
-    """One that minds its own `maxmemory` refuses commands of its primary, of those that may need memory."""
+    """A replica that enforces its own `maxmemory` refuses some commands of its primary: those that may need memory."""
     with Server(kind) as primary, Server(kind, options=["--replica-ignore-maxmemory", "no"]) as replica:
         with primary.client() as client, replica.client() as follower:
             follow(follower, primary)

@@ -14,7 +14,7 @@ API = Path(__file__).parents[2] / "src/server/api.rs"
 # The headers are in the crates that call the servers' functions through them; Redis's of version 8 and, in Valkey's crate, of 7.2.
 CRATES = {"redis-module": "2.0.8", "valkey-module": "0.1.15"}
 HEADERS = [("redis-module", "redismodule.h", "Redis"), ("valkey-module", "redismodule.h", "Redis"), ("valkey-module", "valkeymodule.h", "Valkey")]
-# What only Redis 8 has.
+# Only in Redis 8.
 LATER = {"CONFIG_UNPREFIXED"}
 
 TYPES = {
@@ -62,7 +62,7 @@ def c_type(rust):
 
 
 def assertions(source):
-    """What the compiler has to find true. MODULE stands for the names of a server."""
+    """Conditions that the compiler must find true. MODULE stands for a server's prefix."""
     functions = re.search(r"functions! \{\n    needed \{(.*?)\n    \}\n    later \{(.*?)\n    \}", source, re.DOTALL)
     declared = re.findall(r"fn (\w+)\((.*?)\)(?: -> (.*?))?;\n", "".join(functions.groups()) + "\n")
     assert len(declared) > 65
@@ -94,7 +94,7 @@ def structs(source):
 
 
 def fields(header, struct):
-    """The names of a structure's fields in a header, in order; of those that are structures themselves, only their own names."""
+    """The names of a structure's fields in a header, in order; a field that is a structure counts as one name."""
     body = re.search(rf"typedef struct(?: \w+)? \{{((?:(?!\ntypedef)[\s\S])*?)\n\}} {struct};", header)[1]
     body = re.sub(r"/\*.*?\*/|//[^\n]*", "", body, flags=re.DOTALL)
     while "{" in body:

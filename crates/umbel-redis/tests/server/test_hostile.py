@@ -1,4 +1,4 @@
-"""What nobody makes by accident: it is refused, or it is saved, loaded again, and answered in time and within the memory that limits allow."""
+"""Input that does not arise by accident: it is refused, or it is saved, loaded again, and answered in time and within the memory limits."""
 
 import math
 import struct
@@ -21,7 +21,7 @@ def reloads(client, key):
 
 
 def cpu(client):
-    """Seconds that the server worked: others may do so at the same time."""
+    """Processor seconds of the server, which other programs do not affect."""
     seconds = info(client, "cpu")
     return float(seconds["used_cpu_user"]) + float(seconds["used_cpu_sys"])
 
@@ -88,7 +88,7 @@ def test_counts_near_the_end_of_numbers_are_saved_and_loaded(client):
     assert client("CF.ADD", "cuckoo", "more") == 1 and client("CF.INFO", "cuckoo")[7] == (1 << 63) - 1
     reloads(client, "cuckoo")
 
-    # The oldest link holds what the others leave of all that can be counted, or is planned for as many.
+    # The oldest link holds all keys that can be counted minus the other links' keys, or is planned for as many.
     most, file = (1 << 63) - 1, bytearray((VECTORS / "seed.bin").read_bytes())
     (array,) = struct.unpack_from("<Q", file, 30)
     (oldest,) = struct.unpack_from("<Q", file, 38 + array)
@@ -112,7 +112,7 @@ VALUES = {
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_a_million_filters_in_one_are_refused_before_they_are_read(kind):
-    """Each has a byte of bits, and a hundred of what is next to them."""
+    """Each has a byte of bits, and with its other fields uses a hundred bytes."""
     version, fields, each = VALUES[kind]
     with Server() as server, server.client() as client:
         client("SET", "text", "x")
@@ -125,7 +125,7 @@ def test_a_million_filters_in_one_are_refused_before_they_are_read(kind):
 
 
 def test_how_far_a_filter_grows_is_known_at_once(client):
-    """In equal steps of a byte: without an end, or with one in some billions of steps."""
+    """When it grows in equal steps of a byte: without an end, or with one after some billions of steps."""
     client("CONFIG", "SET", "bf.object-limit", "0")
     words = ["CAPACITY", 1, "ERROR", 0.9, "EXPANSION", 1, "TIGHTENING", 0.999999999999]
     begun = cpu(client)

@@ -1,4 +1,4 @@
-"""Long commands: other clients are answered meanwhile, and what they write is neither lost nor torn."""
+"""Long commands: other clients are answered meanwhile, and their writes are neither lost nor torn."""
 
 import contextlib
 import threading
@@ -14,14 +14,14 @@ from test_followers import follow
 from test_umbel import dumped, receipt
 
 OK = Simple("OK")
-# Bits per key at 1 %, so many keys that the filter has about this many bytes.
+# At 1 %, a filter for this many keys has about 1 MiB.
 MIB = 1 << 20
 KEYS_PER_MIB = 825_000
 
 
 @contextlib.contextmanager
 def repeated(server, *command):
-    """Another client repeats a command; gives its answers."""
+    """Another client repeats a command; yields its answers."""
     answers, stop = [], threading.Event()
 
     def repeat():
@@ -40,7 +40,7 @@ def repeated(server, *command):
 
 
 def fill(client, key, mib, kind="blocked"):
-    """A filter of so many MiB, with keys in nearly every page."""
+    """A filter of this many MiB, with keys in nearly every page."""
     assert client("UM.RESERVE", key, mib * KEYS_PER_MIB, 0.01, "KIND", kind) == OK
     for batch in range(mib):
         client("UM.MADD", key, *keys(b"%s-%d" % (key.encode(), batch), 1000))

@@ -1,4 +1,4 @@
-"""Servers killed while they write: what was acknowledged is there afterwards."""
+"""Servers killed while they write: acknowledged writes survive."""
 
 import random
 import threading

@@ -1,4 +1,4 @@
-"""What a server refuses, so that it stays up: filters that do not fit, however they come, and files that are no secrets."""
+"""Refused to keep a server up: filters that do not fit, however they come, and files that do not hold secrets."""
 
 import os
 import struct
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def limited(client):
-    """Sets settings of memory; those that are not named have their defaults."""
+    """Sets settings of memory; the others get their defaults."""
     def limit(maxmemory="0", policy="noeviction", object_limit="0"):
         for name, value in [("maxmemory-policy", policy), ("maxmemory", maxmemory), ("bf.object-limit", object_limit)]:
             assert client("CONFIG", "SET", name, value) == OK
@@ -62,13 +62,13 @@ def test_a_value_is_restored_if_it_fits(client, limited, family):
     assert isinstance(client("RESTORE", "k", 0, payload), Refused)
     limited()
     assert client("RESTORE", "k", 0, payload) == OK and client(exists, "k", "a") == 1
-    # What is there already stays, whatever the limits are now.
+    # Existing filters stay, whatever the limits are now.
     limited(maxmemory="10mb", object_limit="1mb")
     assert client("DEBUG", "RELOAD") == OK and client(exists, "k", "a") == 1
 
 
 def test_what_a_payload_declares_must_fit(client, limited):
-    """A few hundred bytes: the start of a load of 2 GiB, whose memory would count as used at once, and evict keys."""
+    """A few hundred bytes: the start of a load of 2 GiB, whose memory would immediately count as used, and evict keys."""
     limited(object_limit="0")
     client("UM.RESERVE", "f", 1_700_000_000, 0.01)
     assert client("MEMORY", "USAGE", "f") > 2000 * MIB
@@ -118,7 +118,7 @@ def test_secrets_come_from_small_files(client, tmp_path):
     good.write_text("000102030405060708090a0b0c0d0e0f\n"), empty.write_text(""), long.write_bytes(b"0" * 100_000)
     os.mkfifo(pipe)
     put = lambda path: client("CONFIG", "SET", "bf.secret-files", path)
-    for path, why in [("/dev/zero", "no regular file"), (pipe, "no regular file"), (tmp_path, "no regular file"), (long, "more than 256 bytes"), (empty, "found 0 bytes")]:
+    for path, why in [("/dev/zero", "not a regular file"), (pipe, "not a regular file"), (tmp_path, "not a regular file"), (long, "more than 256 bytes"), (empty, "found 0 bytes")]:
         answer = put(path)
         assert isinstance(answer, Refused) and str(path) in answer and why in answer, answer
     link = tmp_path / "link"
@@ -128,7 +128,7 @@ def test_secrets_come_from_small_files(client, tmp_path):
 
 @pytest.mark.parametrize("kind", ["redis-7.0", "redis-8.2", "valkey-8.1"])
 def test_secret_files_are_a_protected_setting(kind, tmp_path):
-    """As all settings that name files: whoever may send CONFIG SET could read with it."""
+    """Like all settings that name files: otherwise CONFIG SET could be used to read files."""
     secret = tmp_path / "secret"
     secret.write_text("000102030405060708090a0b0c0d0e0f")
     options = ["--enable-protected-configs", "no", "--bf.secret-files", str(secret)]
@@ -140,7 +140,7 @@ def test_secret_files_are_a_protected_setting(kind, tmp_path):
 
 @pytest.mark.parametrize("module", [MODULE, REDISBLOOM], ids=["ours", "redisbloom"])
 def test_a_snapshot_loads_in_the_memory_of_its_filters(module):
-    """Bits are taken in the memory that the server reads them into; a copy would make it twice as much."""
+    """The module keeps the memory into which the server reads the bits; a copy would double it."""
     with Server(module=module, options=["--rdbcompression", "no"]) as server:
         with server.client() as client:
             client("BF.RESERVE", "k", 0.001, 180_000_000)

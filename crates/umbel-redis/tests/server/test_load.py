@@ -24,7 +24,7 @@ DURABLE = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy
 
 
 class Pair:
-    """Two servers, of which one is the primary, at ports that stay."""
+    """Two servers, one of them the primary, at fixed ports."""
 
     def __init__(self, kind, module, maxmemory):
         self.options = [*DURABLE, "--maxmemory", str(maxmemory)]
@@ -44,7 +44,7 @@ class Pair:
             server.__exit__()
 
     def comes_back(self, server):
-        """After it was killed or stopped, in its role."""
+        """Restarts a server in its role, after it was killed or stopped."""
         if server is self.primary:
             server.options = self.options
         else:
@@ -62,7 +62,7 @@ class Pair:
         self.waits_for(linked)
 
     def waits_for(self, condition):
-        """With the logs of both, if it does not come to that."""
+        """Waits; if that takes too long, reports the logs of both."""
         try:
             wait_for(condition, PATIENCE)
         except AssertionError as error:
@@ -71,17 +71,17 @@ class Pair:
 
     def fails_over(self):
         """The replica takes over once it has everything, also in its file: after a full synchronization the servers begin a new
-        append-only file, and what they acknowledge before it is complete is not there after `kill -9`."""
+        append-only file, and until that is complete, acknowledged writes do not survive `kill -9`."""
         with self.replica.client() as client:
             rewritten(client, PATIENCE)
 
         def over():
-            # By other connections: one that asked for it is held up with all others.
+            # On other connections: the one that requests a failover is blocked like all others.
             if role(self.replica) == b"master" and role(self.primary) == b"slave":
                 return True
             with contextlib.suppress(OSError, AssertionError):
                 with self.primary.client() as client:
-                    # Not asked for yet, or given up by the server, as when the replica has just begun to follow it anew.
+                    # Not requested yet, or aborted by the server, as when the replica has just begun to follow it again.
                     if b"master_failover_state:no-failover" in client("INFO", "replication"):
                         client("FAILOVER", "TO", "127.0.0.1", self.replica.port)
             return False
@@ -98,13 +98,13 @@ def role(server):
 
 
 class Client(threading.Thread):
-    """Adds numbered items, in pipelines, and looks for those that were acknowledged."""
+    """Adds numbered items, in pipelines, and looks up acknowledged ones."""
 
     def __init__(self, servers, families, number, threads, stop):
         super().__init__()
         self.servers, self.families, self.number, self.threads, self.stop = servers, families, number, threads, stop
         self.draw = random.Random(number)
-        # Items of each family that were acknowledged: all below.
+        # Per family, all items below this number were acknowledged.
         self.acknowledged = dict.fromkeys(families, 0)
         self.taken, self.wrong = [], []
 
@@ -114,18 +114,18 @@ class Client(threading.Thread):
     def run(self):
         while not self.stop.is_set():
             for server in self.servers:
-                # Killed, it does not listen yet, or loads its file.
+                # A killed server does not listen yet, or is loading its file.
                 with contextlib.suppress(OSError, AssertionError):
                     with server.client() as client:
                         if client("ROLE")[0] == b"master":
-                            # Together they send at most 500 pipelines in a second: more, and their threads wait for each other.
+                            # Together they send at most 500 pipelines per second: with more, their threads wait for each other.
                             while not self.stop.is_set() and self.step(client):
                                 time.sleep(0.002 * self.threads)
             time.sleep(0.1)
 
     def step(self, client):
-        """One pipeline: additions, lookups of what is there, and texts that expire and are evicted. Returns whether the server
-        still is the primary."""
+        """Runs one pipeline: additions, lookups of known items, and texts that expire and are evicted. Returns whether the server
+        is still the primary."""
         commands, expected = [], []
         for add, exists in self.families.items():
             acknowledged, count = self.acknowledged[add], self.draw.randrange(1, 20)
@@ -136,14 +136,14 @@ class Client(threading.Thread):
                 known = [self.item(self.draw.randrange(acknowledged)) for _ in range(10)]
                 commands.append([exists, add[:2], *known])
                 expected.append((exists, known))
-        # Half expire soon; the others fill what memory is left within two minutes, and are evicted.
+        # Half expire soon; the others fill the remaining memory within two minutes, and are evicted.
         lasts = self.draw.randrange(1, self.draw.choice([20_000, 1_200_000]))
         commands.append(["SET", f"text {self.draw.randrange(100_000)}", "x" * self.draw.randrange(20_000), "PX", lasts])
         begun = time.perf_counter()
         answers = client.pipeline(commands)
         self.taken.append(1000 * (time.perf_counter() - begun))
         if any(isinstance(answer, Refused) and answer.startswith(("READONLY", "LOADING", "MASTERDOWN")) for answer in answers):
-            # What was acknowledged before it stopped being the primary is added again to the next one.
+            # Items acknowledged just before it stopped being the primary are added again on the next one.
             return False
         for (command, what), answer in zip(expected, answers):
             if isinstance(answer, Refused):
@@ -170,7 +170,7 @@ def missing(server, clients):
 
 
 def numbers(client):
-    """What INFO tells, as whole numbers."""
+    """The whole numbers in INFO."""
     lines = (line.split(b":") for section in ("memory", "stats") for line in client("INFO", section).splitlines() if b":" in line)
     return {name.decode(): int(value) for name, value, *_ in lines if value.isdigit()}
 
@@ -181,14 +181,14 @@ def part(taken, share):
 
 
 def loaded(kind, module, seconds, threads, check):
-    """Calls `check` with the servers and clients after so many seconds of load, and prints what was done, in each round and in
-    all."""
+    """Calls `check` with the servers and clients after this many seconds of load, and prints statistics per round and in
+    total."""
     pause = 60 if seconds > 300 else seconds / 3
     families = {add: exists for add, exists in FAMILIES.items() if module == MODULE or not add.startswith("UM")}
     stop = threading.Event()
-    # More than so many clients in Python send, of each family. BF grows on the way.
+    # Per family, more than this many Python clients send. BF grows on the way.
     planned = 100_000 + int(6000 * seconds)
-    # The filters have some 6 bytes for each, and texts wait for what is left.
+    # The filters use some 6 bytes for each; texts compete for the rest.
     maxmemory = (64 << 20) + 8 * planned
     with Pair(kind, module, maxmemory) as pair:
         with pair.primary.client() as client:
@@ -254,10 +254,10 @@ def test_no_acknowledged_item_is_denied_under_load(kind, full):
         assert [wrong for each in clients for wrong in each.wrong][:3] == []
         with pair.primary.client() as client, pair.replica.client() as follower:
             rewritten(client, PATIENCE)
-            # It waits for what this client wrote last.
+            # It waits for this client's last write.
             client("SET", "end", 1)
             caught_up(client, PATIENCE)
-            # What was evicted and what expired differs; the filters do not.
+            # Evictions and expirations differ; the filters do not.
             for key in FAMILIES:
                 assert client("DEBUG", "DIGEST-VALUE", key[:2]) == follower("DEBUG", "DIGEST-VALUE", key[:2]), key
         assert missing(pair.primary, clients) == [] and missing(pair.replica, clients) == []
@@ -266,6 +266,6 @@ def test_no_acknowledged_item_is_denied_under_load(kind, full):
 
 
 def test_redisbloom_under_the_same_load(full):
-    """For its times, next to those above; what it loses is not our matter."""
+    """For its times, next to those above; its losses are not checked."""
     if full:
         loaded("redis-8.2", REDISBLOOM, float(os.environ.get("UMBEL_LOAD_SECONDS", 450)) / 3, 50, lambda *_: None)

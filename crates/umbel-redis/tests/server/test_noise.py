@@ -1,4 +1,4 @@
-"""Commands made of noise, and many values that come and go: the server stays, and memory does not grow."""
+"""Random commands, and many values that come and go: the server stays up, and memory does not grow."""
 
 import random
 

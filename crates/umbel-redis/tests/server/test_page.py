@@ -1,6 +1,6 @@
-"""docs/redis.md: its sessions print what the page shows, and its Python works. UPDATE_DOCS rewrites the sessions.
+"""docs/redis.md: its sessions print what the page shows, its Python works, and a server starts with its configuration.
 
-docs/redis-production.md: a server starts with its configuration.
+UPDATE_DOCS rewrites the sessions.
 """
 
 import os
@@ -49,7 +49,7 @@ def test_its_python_loads_and_dumps(tmp_path):
 
 def test_a_server_starts_with_the_configuration_for_production(tmp_path):
     (tmp_path / "umbel.key").write_bytes(bytes(range(16)))
-    lines = re.search(r"```ini\n(.*?)```", (ROOT / "docs/redis-production.md").read_text(), flags=re.DOTALL).group(1).splitlines()
+    lines = re.search(r"```ini\n(.*?)```", PAGE.read_text(), flags=re.DOTALL).group(1).splitlines()
     assert lines[0].startswith("loadmodule ")
     words = [line.replace("/etc/redis", str(tmp_path)).split(" ") for line in lines[1:]]
     with Server(options=[word for name, *values in words for word in (f"--{name}", *values)]) as server:

@@ -15,7 +15,7 @@ VERSION = "8.1.0"
 
 @pytest.fixture(scope="session")
 def suite():
-    """The suite of redis-py's source package. Tests of all of RedisBloom's types keep what they say of these two."""
+    """The suite of redis-py's source package. Tests of all RedisBloom types keep only their checks of these two."""
     folder = DEBIAN.parent / "redis-py"
     sources = folder / f"redis-{VERSION}"
     if not sources.exists():
@@ -24,7 +24,7 @@ def suite():
         with tarfile.open(folder / f"redis-{VERSION}.tar.gz") as archive:
             archive.extractall(folder, filter="data")
     tests = (sources / "tests/test_bloom.py").read_text()
-    # Those of the other types come after these two.
+    # Tests of the other types come after these two.
     tests = tests[: tests.rindex("@pytest", 0, tests.index("def test_cms("))]
     tests = re.sub(r"    assert client\.(cms|topk|tdigest)\(\).*\n", "    pass\n", tests)
     (sources / "tests/test_bloom_and_cuckoo.py").write_text(tests)

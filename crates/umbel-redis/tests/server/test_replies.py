@@ -13,7 +13,7 @@ RATES = ["0.01", "0.001", "0.2", "1e-5", "0", "1", "2", "-1", "x", "nan", "inf",
 
 
 def fixed():
-    """Commands that look at every rule by itself."""
+    """Commands that test each rule separately."""
     yield "SET text x"
     for command in [
         "BF.RESERVE bloom 0.01 4", "BF.RESERVE bloom 0.01 4", "BF.RESERVE text 0.01 4", "BF.RESERVE fixed 0.01 4 NONSCALING",
@@ -127,7 +127,7 @@ def test_every_difference_listed_is_seen():
 def test_a_thousand_links_take_no_longer_than_there(ours, redisbloom):
     """A chain whose last links have hundreds of probes for one item: a lookup must not touch them all."""
     def processor(client):
-        """Seconds of a processor that the server has used, which others on the machine do not change."""
+        """Processor seconds of the server, which other programs do not affect."""
         fields = dict(line.split(b":", 1) for line in client("INFO", "cpu").splitlines() if b":" in line)
         return float(fields[b"used_cpu_user"]) + float(fields[b"used_cpu_sys"])
 

@@ -1,6 +1,6 @@
-"""Filters with seeds of RedisBloom's development version: its commands, headers, snapshots of version 5, and what is written of them.
+"""Filters with seeds of RedisBloom's development version: its commands, headers, snapshots of version 5, and append-only files.
 
-What is expected follows from its source: commit 79f88a25, `src/rebloom.c`, and its tests `tests/flow/test_{bloom,cuckoo}_seed.py`.
+Expected results follow from its source: commit 79f88a25, `src/rebloom.c`, and its tests `tests/flow/test_{bloom,cuckoo}_seed.py`.
 """
 
 import struct
@@ -59,7 +59,7 @@ def with_seed(family, header, seed):
 
 
 def version_5(dump, seed):
-    """What the development version dumps of the filter, which has the usual seed here: version 5, and the seed at the end."""
+    """The development version's dump of a filter that has the usual seed here: version 5, and the seed at the end."""
     assert dump[1] == 0x81, "the type has a name of 54 bits"
     (name,) = struct.unpack_from(">Q", dump, 2)
     assert name & 1023 == 4
@@ -117,7 +117,7 @@ def test_snapshots_and_headers_of_the_development_version_load(client, family):
                 insert(client, family, "own", ITEMS[:count])
             dump = client("DUMP", "own")
             if seed == USUAL[family]:
-                # Released versions read what is written of it.
+                # With the usual seed, released versions can read the dump.
                 assert client("RESTORE", "restored", 0, version_5(dump, seed)) == OK
                 assert client("RESTORE", "later", 0, version_5(dump, seed + 1 & WORD)) == OK
                 assert client("DEBUG", "DIGEST-VALUE", "later") != client("DEBUG", "DIGEST-VALUE", "own")
@@ -171,7 +171,7 @@ def test_replicas_and_restarts_have_the_seed():
             caught_up(client)
             before = client("DEBUG", "DIGEST")
             assert follower("DEBUG", "DIGEST") == before
-            # The commands themselves, those of a rewritten file, and a snapshot.
+            # Through the commands themselves, a rewritten file, and a snapshot.
             assert client("DEBUG", "LOADAOF") == OK and client("DEBUG", "DIGEST") == before
             client("BGREWRITEAOF")
             rewritten(client)

@@ -276,14 +276,14 @@ def test_keys_are_taken_in_the_form_of_the_filter(client, tmp_path):
     made = tmp_path / "integers.umbel"
     program = os.environ.get("UMBEL", "umbel")
     lines = "".join(f"{number}\n" for number in range(100)).encode()
-    subprocess.run([program, "build", "-q", "--keys", "200", "--fpp", "1e-6", "--key-type", "i64", "-o", made], input=lines, check=True)
+    subprocess.run([program, "filter", "build", "-q", "--keys", "200", "--fpp", "1e-6", "--key-type", "i64", "-o", made], input=lines, check=True)
     assert load(client, "integers", made.read_bytes()) == OK
     assert client("UM.MEXISTS", "integers", *range(100), "007", "abc") == [1] * 100 + [0] * 2
     assert client("UM.MADD", "integers", "-1", 2**64 - 2) == [1, 1] and client("UM.EXISTS", "integers", "-1") == 1
     for wrong in ("abc", "007", "+7", 2**64):
         assert client("UM.ADD", "integers", wrong).startswith("ERR the filter holds integers")
     made.write_bytes(dumped(client, "integers"))
-    asked = subprocess.run([program, "query", "-q", made], input=b"5\n-1\n500\n", capture_output=True, check=True)
+    asked = subprocess.run([program, "filter", "query", "-q", made], input=b"5\n-1\n500\n", capture_output=True, check=True)
     assert asked.stdout == b"5\n-1\n"
     assert client("UM.RESERVE", "texts", 200, 0.000001) == OK and client("UM.ADD", "texts", "a") == 1
     assert client("UM.MERGE", "mixed", "integers", "texts") == OK

@@ -1,4 +1,4 @@
-"""Filters of valkey-bloom: its snapshots, its append-only file, the words of its commands, and replicas."""
+"""Filters of valkey-bloom: its snapshots, its append-only file, its command options, and replicas."""
 
 import json
 import struct
@@ -29,7 +29,7 @@ def answers(client, key, name, members):
 
 
 def length(number):
-    """A number as snapshots have it."""
+    """A number in the encoding of snapshots."""
     if number < 1 << 6:
         return bytes([number])
     if number < 1 << 14:
@@ -60,7 +60,7 @@ def text(content):
 
 
 def begin(name, version):
-    """How a value of a module's type begins in a snapshot."""
+    """The start of a value of a module's type in a snapshot."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     number = 0
     for letter in name:
@@ -69,7 +69,7 @@ def begin(name, version):
 
 
 def snapshot(file, seed_is_random=None):
-    """What `DUMP` of valkey-bloom 1.0 gives for the filter in the data of its `BF.LOAD`, without the version of the server's format."""
+    """The reply of valkey-bloom 1.0 to `DUMP` for the filter in the data of its `BF.LOAD`, without the version of the server's format."""
     expansion, rate, tightening, is_random, links = struct.unpack_from("<IddBQ", file, 1)
     is_random = is_random if seed_is_random is None else seed_is_random
     fields = [begin("bloomfltr", 1), unsigned(links), unsigned(expansion), double(rate), double(tightening), unsigned(is_random)]
@@ -120,7 +120,7 @@ def test_its_snapshots_load_and_are_written(client):
         assert client("DUMP", name) == payload(body, footer), name
         assert client("BF.LOAD", f"{name} loaded", file) == OK
         assert client("DEBUG", "DIGEST-VALUE", name) == client("DEBUG", "DIGEST-VALUE", f"{name} loaded")
-    # The seed is the fixed one, or it says so.
+    # A seed other than the fixed one must be marked as random.
     for wrong in (snapshot(file, seed_is_random=0), body[:-30] + b"\x00"):
         assert isinstance(client("RESTORE", "wrong", 0, payload(wrong, footer)), Refused)
 
@@ -129,7 +129,7 @@ def test_its_snapshots_load_and_are_written(client):
 def test_its_append_only_file_loads(kind, tmp_path):
     _, file, _ = next(vectors())
     seed = bytes(range(32))
-    # As a primary writes it: filters of the rewritten part whole, then what came after.
+    # As a primary writes it: whole filters in the rewritten part, then later commands.
     commands = [
         [b"SELECT", b"0"],
         [b"BF.LOAD", b"reserve-p10", file],
@@ -143,7 +143,7 @@ def test_its_append_only_file_loads(kind, tmp_path):
         answers(client, "reserve-p10", "reserve-p10", 1000)
         answers(client, "own", "seed", 1000)
         before = client("DEBUG", "DIGEST")
-        # Rewritten here, it is what valkey-bloom writes.
+        # A rewrite here gives the same file as in valkey-bloom.
         client("BGREWRITEAOF")
         while b"aof_rewrite_in_progress:0" not in client("INFO", "persistence") or b"aof_rewrite_scheduled:0" not in client("INFO", "persistence"):
             pass
@@ -169,7 +169,7 @@ def test_its_words_make_its_filters(client):
 
     assert client("BF.INSERT", "fixed", "SEED", bytes(32), "CAPACITY", 3, "ERROR", 1e-6, "NONSCALING", "ITEMS", *"abcde") == [1, 1, 1, "ERR non scaling filter is full"]
     assert client("BF.INFO", "fixed", "EXPANSION") is None and client("BF.INFO", "fixed", "TIGHTENING") == "ERR invalid information value"
-    # Two filters of random seeds differ, of the same seed they do not.
+    # Filters with different random seeds differ; with the same seed they do not.
     for name, seed in (("one", bytes(32)), ("two", bytes(32)), ("three", b"x" * 32)):
         client("BF.INSERT", name, "SEED", seed, "ITEMS", "a")
     client("BF.INSERT", "four", "TIGHTENING", 0.5, "ITEMS", "a"), client("BF.INSERT", "five", "TIGHTENING", 0.5, "ITEMS", "a")
@@ -197,7 +197,7 @@ def test_its_words_make_its_filters(client):
     most = client("BF.INFO", "scales", "MAXSCALEDCAPACITY")
     assert client("BF.INSERT", "most", "VALIDATESCALETO", most, "CAPACITY", 1000) == []
     assert isinstance(client("BF.INSERT", "more", "VALIDATESCALETO", most + 1, "CAPACITY", 1000), Refused)
-    # Without these words, they are RedisBloom's.
+    # Without these options, they are RedisBloom's.
     assert client("BF.INSERT", "redisbloom", "ITEMS", "SEED") == [1] and client("TYPE", "redisbloom") == Simple("MBbloom--")
     client("CONFIG", "SET", "bf.object-limit", "1mb")
     assert "bf.object-limit" in client("BF.INSERT", "large", "CAPACITY", 10**7, "TIGHTENING", 0.5)
@@ -205,7 +205,7 @@ def test_its_words_make_its_filters(client):
 
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_replicas_and_files_have_the_same_filters(kind):
-    """Its seed is random and goes with it; it grows, up to the limit."""
+    """Its random seed is sent along; it grows, up to the limit."""
     with Server(kind, options=APPEND_ONLY) as primary, Server(kind, options=STRICT) as replica:
         with primary.client() as client, replica.client() as follower:
             follow(follower, primary)
@@ -225,7 +225,7 @@ def test_replicas_and_files_have_the_same_filters(kind):
 
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_a_server_starts_with_its_settings(kind):
-    """Four of them are other names of the module's; a setting that the configuration lacks leaves the other name as it is."""
+    """Four are aliases of the module's settings; an alias that the configuration omits leaves its setting unchanged."""
     given = {
         "bloom-capacity": ("5000", "bf-initial-size"),
         "bloom-expansion": ("4", "bf-expansion-factor"),

@@ -1,4 +1,4 @@
-//! Why there is no advice for a goal. Messages say what was expected, what was found and what to do.
+//! The reasons why a goal gets no advice. Messages contain the expected value, the value found and the remedy.
 
 use umbel::PlanError;
 use umbel::internals::Exact;

@@ -85,22 +85,18 @@ pub fn best_for_sent(sent: f64, most: f64) -> (f64, u32, f64) {
         let k = f64::from(probes);
         // The bits sent grow with m as long as kn/m < ln 2, where the filter is half full, and fall with m for fewer
         // bits: use the sparse side.
-        let (mut low, mut high) = (k / core::f64::consts::LN_2, most);
-        if low > most {
+        let (mut bits, mut high) = (k / core::f64::consts::LN_2, most);
+        let fits = |bits| sent_per_key(bits, k) <= sent;
+        if bits > most || !fits(bits) {
             continue;
         }
-        let fits = |bits| sent_per_key(bits, k) <= sent;
-        let bits = if sent_per_key(low, k) > sent {
-            continue;
-        } else if fits(high) {
-            high
-        } else {
-            for _ in 0..100 {
-                let middle = (low + high) / 2.0;
-                *(if fits(middle) { &mut low } else { &mut high }) = middle;
-            }
-            low
-        };
+        if fits(most) {
+            bits = most;
+        }
+        for _ in 0..100 {
+            let middle = (bits + high) / 2.0;
+            *(if fits(middle) { &mut bits } else { &mut high }) = middle;
+        }
         let rate = fpp_limit_of(bits, probes);
         if rate < best.2 {
             best = (bits, probes, rate);

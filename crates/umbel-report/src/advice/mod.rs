@@ -1,4 +1,4 @@
-//! Which kind of Bloom filter to choose: ranks all kinds of the crate [`umbel`] for a goal, and says why a kind does
+//! Which kind of Bloom filter to choose: ranks all kinds of the crate [`umbel`] for a goal, and lists the reasons if a kind does
 //! not fit.
 //!
 //! ```
@@ -18,9 +18,9 @@
 //! # Ok::<(), umbel_report::advice::Error>(())
 //! ```
 //!
-//! A [`Goal`] is two of keys, rate and size, and what the filter must be able to do. [`advise`] plans every kind for it, ranks
-//! those that fit by measured time and by space ([`Ranking`]), and lists the [`Obstacle`]s of the others. The command line's
-//! `umbel plan` prints this; [`formulas`] are behind its tables and pictures. [`Profile`] shows how evenly the bits of a filter are used, and [`Inside`] every cell, for pictures of it.
+//! A [`Goal`] is two of keys, rate and size, and the operations to support. [`advise`] plans every kind for it, ranks suitable ones
+//! by measured time and by space ([`Ranking`]), and lists the [`Obstacle`]s of the others. `umbel filter plan` prints this;
+//! [`formulas`] are behind its tables and pictures. [`Profile`] shows how evenly a filter's bits are used, [`Inside`] every cell.
 
 mod error;
 mod explain;
@@ -88,7 +88,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// For look-ups of `lookup` nanoseconds, whether the key is there or not; `absent` is the share of absent keys.
+    /// For look-ups that take `lookup` nanoseconds, whether the key is present or not; `absent` is the share of absent keys.
     pub const fn new(lookup: f64, absent: f64) -> Self {
         Self { lookup, false_answer: lookup, absent }
     }
@@ -349,24 +349,21 @@ impl Goal {
         Choice { variant, plan, memory, ship, fpp, lines, price, cost, obstacles }
     }
 
-    /// What the goal needs and the kind cannot do.
+    /// The requirements of the goal that the kind does not meet.
     fn obstacles(&self, kind: Kind) -> Vec<Obstacle> {
         let forgets = kind.capacity() == Capacity::Last;
-        let mut obstacles = Vec::new();
-        let mut add = |there: bool, obstacle| {
-            if there {
-                obstacles.push(obstacle);
-            }
-        };
-        add(kind.rows(), Obstacle::Rows);
-        add(kind.built_at_once() && !self.known, Obstacle::BuiltAtOnce);
-        add(kind == Kind::Cascade && self.except == 0, Obstacle::NothingExcluded);
-        add(self.deletes && !kind.removes(), Obstacle::KeepsKeys);
         let fixed = kind.capacity() == Capacity::Most && !kind.built_at_once();
-        add(self.grows && fixed, Obstacle::DoesNotGrow);
-        add(self.ages && !forgets && !(self.deletes && kind.removes()), Obstacle::NeverForgets);
-        add(!self.ages && forgets, Obstacle::Forgets);
-        obstacles
+        let removed = self.deletes && kind.removes();
+        let all = [
+            (kind.rows(), Obstacle::Rows),
+            (kind.built_at_once() && !self.known, Obstacle::BuiltAtOnce),
+            (kind == Kind::Cascade && self.except == 0, Obstacle::NothingExcluded),
+            (self.deletes && !kind.removes(), Obstacle::KeepsKeys),
+            (self.grows && fixed, Obstacle::DoesNotGrow),
+            (self.ages && !forgets && !removed, Obstacle::NeverForgets),
+            (!self.ages && forgets, Obstacle::Forgets),
+        ];
+        all.into_iter().filter_map(|(there, obstacle)| there.then_some(obstacle)).collect()
     }
 
     fn plan(&self, variant: Variant) -> Result<Plan, PlanError> {
@@ -428,7 +425,7 @@ impl Goal {
         }
     }
 
-    /// Orders those that fit first, then by the ranking.
+    /// Puts suitable kinds first, then orders by the ranking.
     fn order(&self, ranking: Ranking, left: &Choice, right: &Choice) -> Ordering {
         let over_bound = |choice: &Choice| Some(choice.bits_per_key()? / -choice.fpp.log2());
         let rank = |choice: &Choice| match ranking {

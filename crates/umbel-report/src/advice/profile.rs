@@ -145,18 +145,19 @@ impl Profile {
                 // An exact list comes after the levels.
                 None => (!parts.is_empty()).then(|| "list".to_owned()),
             };
+            let (start, blocks) = (gather.at, loads.len() as u64);
             match (plan.kind(), part) {
-                (Kind::Blocked | Kind::Classic | Kind::Sliced, _) => {
-                    gather.plain(name, plan, loads);
-                }
-                (_, Some(part)) => gather.plain(name, &part.plan, loads),
+                (Kind::Blocked | Kind::Classic | Kind::Sliced, _) => gather.plain(plan, loads),
+                (_, Some(part)) => gather.plain(&part.plan, loads),
                 (Kind::Counting | Kind::Window, None) => {
-                    gather.blocked(name, plan.probes(), interleaved, loads);
+                    gather.blocked(plan.probes(), interleaved, loads);
                 }
-                _ => gather.unknown(name, loads),
+                _ => gather.unknown(loads),
             }
+            gather.profile.sections.extend(name.map(|name| Section { name, start, blocks }));
         }
-        gather.finish()
+        debug_assert_eq!(gather.at, gather.profile.blocks);
+        gather.profile
     }
 }
 
@@ -212,16 +213,13 @@ impl Gather {
     }
 
     /// Adds blocks for which nothing is predicted.
-    fn unknown(&mut self, name: Option<String>, loads: &[u32]) {
-        let start = self.at;
+    fn unknown(&mut self, loads: &[u32]) {
         loads.iter().for_each(|&load| self.block(load, self.per_block));
-        self.section(name, start);
         self.profile.expected = None;
     }
 
     /// Adds the blocks of blocked filters of one size, which are interleaved.
-    fn blocked(&mut self, name: Option<String>, probes: u32, turns: usize, loads: &[u32]) {
-        let start = self.at;
+    fn blocked(&mut self, probes: u32, turns: usize, loads: &[u32]) {
         let mut sums = vec![0u64; turns];
         for loads in loads.chunks(turns) {
             for (sum, &load) in sums.iter_mut().zip(loads) {
@@ -229,7 +227,6 @@ impl Gather {
                 *sum += u64::from(load);
             }
         }
-        self.section(name, start);
         if turns > 1 {
             let of = |turn| loads.iter().copied().skip(turn).step_by(turns);
             let generations = (0..turns).filter_map(|turn| Load::of(of(turn), self.per_block));
@@ -240,29 +237,22 @@ impl Gather {
     }
 
     /// Adds the blocks of a blocked, classic or sliced filter; the last one may have fewer bits.
-    fn plain(&mut self, name: Option<String>, plan: &Plan, loads: &[u32]) {
+    fn plain(&mut self, plan: &Plan, loads: &[u32]) {
         if plan.kind() == Kind::Blocked {
-            return self.blocked(name, plan.probes(), 1, loads);
+            return self.blocked(plan.probes(), 1, loads);
         }
-        let start = self.at;
         let (mut left, mut sum) = (plan.bits(), 0);
         for &load in loads {
             let bits = left.min(BLOCK_BITS);
             self.block(load, bits as f64);
             (left, sum) = (left - bits, sum + u64::from(load));
         }
-        self.section(name, start);
         // All bits are equally likely to be set.
         let fill = sum as f64 / plan.bits() as f64;
         self.add((plan.bits() / BLOCK_BITS) as f64, &binomial(BLOCK_BITS as usize, fill));
         if let rest @ 1.. = plan.bits() % BLOCK_BITS {
             self.add(1.0, &binomial(rest as usize, fill));
         }
-    }
-
-    fn section(&mut self, name: Option<String>, start: u64) {
-        let blocks = self.at - start;
-        self.profile.sections.extend(name.map(|name| Section { name, start, blocks }));
     }
 
     /// Adds the expectation for these blocks of a blocked filter with this many cells in use.
@@ -282,11 +272,6 @@ impl Gather {
         for (expected, chance) in expected.iter_mut().zip(chances) {
             *expected += blocks * chance;
         }
-    }
-
-    fn finish(self) -> Profile {
-        debug_assert_eq!(self.at, self.profile.blocks);
-        self.profile
     }
 }
 
@@ -335,10 +320,8 @@ mod tests {
             assert!(stretch.blocks > 0);
             assert!(stretch.min <= stretch.fill && stretch.fill <= stretch.max, "{stretch:?}");
         }
-        assert_eq!(
-            end(&mut profile.stretches.iter().map(|it| (it.start, it.blocks))),
-            profile.blocks
-        );
+        let along = end(&mut profile.stretches.iter().map(|it| (it.start, it.blocks)));
+        assert_eq!(along, profile.blocks);
         let sections = end(&mut profile.sections.iter().map(|it| (it.start, it.blocks)));
         assert!(sections == profile.blocks || profile.sections.is_empty());
         let generations = match filter.plan().variant() {

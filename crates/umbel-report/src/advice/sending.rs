@@ -42,7 +42,7 @@ impl Sent {
 /// for being packed, with 1, 2, 3… probes, and every other kind as it is.
 ///
 /// # Errors
-/// [`Error::Plan`] if there is no filter for such a goal.
+/// [`Error::Plan`] if no filter meets the goal.
 pub fn by_bits_sent(keys: u64, fpp: f64) -> Result<Vec<Sent>, Error> {
     let goal = Goal { known: true, ..Goal::for_keys(keys, fpp) };
     let plain = advise(&goal)?.choices.into_iter().filter(Choice::fits);

@@ -36,8 +36,8 @@ sources! {
     pub SURVEY: "A. Broder, M. Mitzenmacher 2004, Network applications of Bloom filters: a survey",
         "https://doi.org/10.1080/15427951.2004.10129096";
     /// umbel's own derivations.
-    pub OURS: "umbel, docs/mathematics.md",
-        "https://github.com/umbel/umbel/blob/main/docs/mathematics.md";
+    pub OURS: "umbel, docs/internals.md",
+        "https://github.com/umbel/umbel/blob/main/docs/internals.md";
     /// How times were measured.
     pub MEASURED: "umbel, docs/performance.md",
         "https://github.com/umbel/umbel/blob/main/docs/performance.md";

@@ -58,8 +58,7 @@ fn every_kind_is_there_and_those_that_do_not_fit_say_why() {
 #[test]
 fn no_filter_where_it_spares_less_than_it_costs() {
     let costs = |lookup, absent| {
-        let costs = Costs { lookup, false_answer: lookup, absent };
-        advise(&Goal { costs: Some(costs), ..goal(1_000_000, 0.01) }).unwrap()
+        advise(&Goal { costs: Some(Costs::new(lookup, absent)), ..goal(1_000_000, 0.01) }).unwrap()
     };
     assert!(matches!(costs(50.0, 0.1).verdict, Verdict::NoFilter { .. }));
     assert!(matches!(costs(1e6, 0.0).verdict, Verdict::NoFilter { .. }), "nothing to spare");

@@ -11,7 +11,7 @@ use umbel::{Kind, Plan};
 /// A point of a curve.
 pub type Point = (f64, f64);
 
-/// What the pictures of a plan are about.
+/// The subject of a plan's pictures.
 #[derive(Debug)]
 pub struct Goal<'a> {
     /// The plans of all kinds that meet it.

@@ -7,7 +7,7 @@ use super::{Point, log_steps};
 /// Keys as multiples of the planned keys.
 pub const RANGE: (f64, f64) = (0.1, 4.0);
 
-/// Returns the rates at 0.1 to 4 times the planned keys. Empty for kinds built from all keys at once. Kinds that can be
+/// Returns the rates at 0.1 to 4 times the planned keys; none for kinds that are built from all keys. Kinds that can be
 /// full end at the plan: the coded kind is full at 1/0.875 of its keys.
 pub fn curve(plan: &Plan) -> Vec<Point> {
     if plan.kind().built_at_once() {

@@ -1,6 +1,4 @@
-//! Bits per key of every kind, as multiples of the fewest that any filter of the rate can have, log2(1/p).
-//!
-//! On an axis of 1 to 60 bits per key, the curves would overlap: kinds differ by a few percent.
+//! Draws the [bits per key](crate::curves::bits) of every kind.
 
 use crate::curves::bits::{RANGE, TOP, curve};
 use umbel::Kind;

@@ -20,7 +20,7 @@ impl Axis {
         Self::stepped(low, high, (high - low) / f64::from(most), name)
     }
 
-    /// As [`linear`](Self::linear), for whole numbers: large ones in millions or billions, as the axis name then says.
+    /// As [`linear`](Self::linear), for whole numbers: the axis name has the unit of large ones, millions or billions.
     pub(crate) fn counts(low: f64, high: f64, most: u32, name: &str) -> Self {
         let (unit, name) = match high {
             2e9.. => (1e9, format!("{name}, in billions")),
@@ -157,7 +157,8 @@ pub(crate) fn titled(title: &str, width: f64, height: f64) -> Canvas {
     canvas
 }
 
-/// Looks and what they mean.
+/// Line styles and their meanings.
+#[derive(Default)]
 pub(crate) struct Legend {
     entries: Vec<Entry>,
 }
@@ -166,7 +167,7 @@ pub(crate) struct Legend {
 #[derive(Clone)]
 struct Entry {
     look: Option<Look>,
-    /// Where the words start.
+    /// The left end of the texts.
     indent: f64,
     words: String,
 }
@@ -175,10 +176,6 @@ impl Legend {
     const STEP: f64 = 23.0;
     /// As wide as a look and a gap behind it.
     const INDENT: f64 = 44.0;
-
-    pub(crate) fn new() -> Self {
-        Self { entries: Vec::new() }
-    }
 
     pub(crate) fn add(&mut self, look: Look, meaning: impl Into<String>) {
         self.push(Some(look), Self::INDENT, meaning);

@@ -1,9 +1,4 @@
-//! The exponent of the rate, g(u) = −(m/n) ln u ln(1 − u), u the share of bits that stay clear: why half should stay
-//! clear.
-//!
-//! With k probes u = e^(−kn/m), so k = −(m/n) ln u, and the rate (1 − u)^k = e^(k ln(1 − u)) has this exponent. It is
-//! the same for u and 1 − u, and least between them (A. Broder, M. Mitzenmacher 2004, section 2.1,
-//! <https://doi.org/10.1080/15427951.2004.10129096>).
+//! Draws the [exponent of the rate](crate::curves::exponent), and the same as rates.
 
 use std::f64::consts::LN_2;
 
@@ -31,13 +26,14 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let mine = Look::new(BLUE, SOLID, Marker::Disc);
     let deepest = curves.iter().map(|(bits, _)| *bits).fold(own, f64::max);
     let low = -(deepest * LN_2 * LN_2 * 1.08).ceil();
+    let thin = Look::line(GREY, SOLID).width(1.2);
 
-    let mut legend = Legend::new();
+    let mut legend = Legend::default();
     for (bits, look) in &curves {
         legend.add(*look, format!("m/n = {bits}"));
     }
     legend.add(mine, format!("m/n = {own:.2}, the plan's"));
-    legend.add(Look::line(GREY, SOLID).width(1.2), "u = 1/2: half of the bits set");
+    legend.add(thin, "u = 1/2: half of the bits set");
     legend.say("");
     let [first, second, third] = [1, 2, 3].map(|times| times * step(own));
     legend.say(format!("dots: k = {first}, {second}, {third}, … probes from the right"));
@@ -56,13 +52,12 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let decades = (low / 10f64.ln()).abs().floor() as i32;
     for decade in (0..=decades).step_by((decades / 7 + 1) as usize) {
         let (_, at) = chart.at((1.0, -f64::from(decade) * 10f64.ln()));
-        let look = Look::line(GREY, SOLID).width(1.2);
-        canvas.line(&[(area.right, at), (area.right + 5.0, at)], look);
+        canvas.line(&[(area.right, at), (area.right + 5.0, at)], thin);
         let label = power_of_ten(-decade);
         canvas.text(&label, (area.right + 10.0, at), LABEL, Anchor::Start);
     }
     canvas.text("rate", (area.right + 10.0, area.top - 18.0), NAME, Anchor::Start);
-    chart.curve(&mut canvas, &[(0.5, 0.0), (0.5, low)], Look::line(GREY, SOLID).width(1.2));
+    chart.curve(&mut canvas, &[(0.5, 0.0), (0.5, low)], thin);
     for (bits, look) in &curves {
         chart.curve(&mut canvas, &curve(*bits), *look);
     }

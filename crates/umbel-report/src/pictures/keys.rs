@@ -1,5 +1,4 @@
-//! Rate against keys for filters of 2⁸ to 2³⁶ bits, each with the best k for that many keys, and for the plan's own bits
-//! and k, with the plan as a star on that curve.
+//! Draws the [rate against keys](crate::curves::keys), with the plan as a star on its own curve.
 
 use crate::curves::keys::{LOG2_BITS, curve, own_curve};
 
@@ -20,7 +19,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let least = (plan.predicted_fpp() / 10.0).clamp(1e-30, 1e-9);
     let (own, star) = own_curve(plan);
     let mark = Look::new(BLACK, SOLID, Marker::Star);
-    let mut legend = Legend::new();
+    let mut legend = Legend::default();
     legend.add(mark, "the plan, a classic filter:");
     legend.say_inside(format!("m = {} bits, {}", Count(plan.bits()), Size(plan.bytes())));
     legend.say_inside(format!("k = {}", plan.probes()));
@@ -35,8 +34,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
         legend.add(look, format!("m = 2^{log2} bits, {size}"));
     }
     legend.say_inside("k the best for each n");
-    let most = 4.0 * (1u64 << 36) as f64;
-    let most = most.max(plan.keys() as f64 * 10.0);
+    let most = (4.0 * (1u64 << 36) as f64).max(plan.keys() as f64 * 10.0);
     let area = Area { left: 85.0, top: 80.0, right: 645.0, bottom: 440.0 };
     let words = "False-positive rate by keys, for filters of m bits";
     let mut canvas = titled(words, 705.0 + legend.width(), 505.0);

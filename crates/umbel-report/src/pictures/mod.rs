@@ -24,7 +24,7 @@ use chart::{Chart, Legend};
 pub struct Picture {
     /// The name of its file, without an extension.
     pub name: &'static str,
-    /// What it shows, in a few words.
+    /// A short description.
     pub shows: &'static str,
     /// The text of the file.
     pub svg: String,
@@ -47,7 +47,7 @@ pub fn of_plans(plans: &[Plan]) -> Vec<Picture> {
 
 const BITS: &str = "bits per key of every kind, over the fewest possible, by rate";
 
-/// Draws how full the blocks of a filter are; `name` is what it is called.
+/// Draws how full the blocks of a filter are; `name` is its title.
 pub fn of_filter<H: Portable>(filter: &AnyFilter<H>, name: &str) -> String {
     profile::picture(filter, name).finish()
 }
@@ -61,7 +61,7 @@ fn shows(curve: &Curve, low: f64, high: f64) -> bool {
 }
 
 fn legend_of(curves: &[Curve]) -> Legend {
-    let mut legend = Legend::new();
+    let mut legend = Legend::default();
     curves.iter().for_each(|curve| legend.add(style::of_kind(curve.kinds[0]), curve.name()));
     legend
 }

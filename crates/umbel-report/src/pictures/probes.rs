@@ -14,7 +14,7 @@ pub(super) fn picture(_: &Goal<'_>) -> Canvas {
     let colours = [BLUE, GREEN, ORANGE, VERMILION].into_iter().zip(markers);
     let looks = colours.map(|(colour, marker)| Look::new(colour, SOLID, marker));
     let looks: Vec<_> = TENTHS.into_iter().zip(looks).collect();
-    let mut legend = Legend::new();
+    let mut legend = Legend::default();
     for &(tenths, look) in looks.iter().rev() {
         let best = classic::best_probes(tenths as f64, 10.0);
         legend.add(look.width(0.0), format!("n = 0.{tenths} m, best k = {best:.2}"));

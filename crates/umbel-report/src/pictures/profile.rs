@@ -22,7 +22,7 @@ pub(super) fn picture<H: Portable>(filter: &AnyFilter<H>, name: &str) -> Canvas 
     let facts = fill::facts(&profile, &receipt);
     canvas.text(&facts, (16.0, 46.0), LABEL, Anchor::Start);
 
-    let mut legend = Legend::new();
+    let mut legend = Legend::default();
     legend.add(BLOCKS, "blocks counted");
     if profile.expected.is_some() {
         let words = format!("predicted by chance, for {}", estimated_keys(&receipt.keys));
@@ -91,7 +91,7 @@ fn histogram(canvas: &mut Canvas, profile: &Profile) {
 
 /// A legend of the fill, with the fill of all blocks.
 fn legend(profile: &Profile, fill: Look, words: &str) -> Legend {
-    let mut legend = Legend::new();
+    let mut legend = Legend::default();
     legend.add(fill, words);
     legend.add(ALL, format!("all blocks: {:.2} %", mean(profile) * 100.0));
     legend
@@ -136,7 +136,7 @@ fn along(canvas: &mut Canvas, profile: &Profile) -> Legend {
             before = left;
             canvas.line(&[(left, RIGHT.top), (left, RIGHT.bottom)], SPREAD.width(1.0));
         }
-        // A name that does not fit between its borders is left out; `umbel info` names all parts.
+        // A name that does not fit between its borders is left out; `umbel filter info` names all parts.
         let name: String = section.name.escape_debug().collect();
         if width_of(&name, LABEL) < right - left {
             let at = ((left + right) / 2.0, RIGHT.top + 12.0);
@@ -198,7 +198,7 @@ fn columns(
     chart
 }
 
-/// The end of a text that is too long: the end of a path says more than its start.
+/// Shortens a long text to its end: the end of a path is more informative than its start.
 fn short(text: &str, most: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     match letters.len().checked_sub(most) {

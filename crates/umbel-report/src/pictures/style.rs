@@ -1,7 +1,7 @@
 //! How the pictures look: colours, dashes, markers and letters, the same in all of them.
 //!
-//! Colours are those of Okabe and Ito (2008, <https://jfly.uni-koeln.de/color/>), which most colour-blind people can
-//! tell apart, plus a grey and minus their yellow, which is too pale on white. Two curves of a picture never differ by
+//! Colours are from Okabe and Ito (2008, <https://jfly.uni-koeln.de/color/>), which most colour-blind people can
+//! distinguish, plus a grey and minus their yellow, which is too pale on white. Two curves of a picture never differ by
 //! colour alone: dashes or markers differ as well.
 
 use umbel::Kind;

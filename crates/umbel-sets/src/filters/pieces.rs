@@ -243,7 +243,7 @@ impl Split {
         Ok(Self { index, files })
     }
 
-    /// Spills hashes; those that are not of lines are `noted`, and come first: each counts 1.
+    /// Spills hashes; `noted` ones are not of lines, come first, and count 1 each.
     fn write(&self, hashes: &[KeyHash], noted: u64) -> Result<(), Error> {
         for hash in hashes {
             let mut piece =
@@ -268,7 +268,7 @@ impl Split {
 /// The hashes of a piece, in a file.
 struct Hashes {
     file: TempFile,
-    /// The number of hashes at the start that are not of lines.
+    /// The number of noted hashes at the start, which are not of lines.
     noted: u64,
 }
 

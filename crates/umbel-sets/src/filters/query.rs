@@ -67,8 +67,8 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Writes the filters that may have it in front of each line, as a column named `filters`, separated by commas; with
-    /// JSON lines, as `{"filters":[1,3],"record":…}`. `names` are those of the filters.
+    /// Writes the filters that may have it in front of each line, as a column named `filters`, separated by commas;
+    /// with JSON lines, as `{"filters":[1,3],"record":…}`. `names` are the filters' names.
     ///
     /// # Panics
     /// If it is a query of a list, or for absent lines, or if there are not as many names as filters.
@@ -178,11 +178,11 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What a line must be in.
+/// The filters or the list that lines are looked up in.
 enum Among<'a> {
-    /// All of these, or any; which, is written in front of each line.
+    /// All of these, or any; the labels in front of each line show which ones.
     Filters { asked: Vec<Queried<'a>>, any: bool, labels: Option<LabelColumn<'a>> },
-    /// A list; the longest prefix is shown, if it is there, perhaps in JSON.
+    /// A prefix list; shows the longest prefix if `longest` is set, for JSON lines if `json`.
     Listed { find: &'a FindPrefixes<'a>, longest: Option<&'a LongestPrefix<'a>>, json: bool },
 }
 
@@ -237,7 +237,7 @@ impl Among<'_> {
 /// A filter that is queried, and how.
 struct Queried<'a> {
     filter: &'a Filter,
-    /// Whether it uses the scanner's hashes, if it is one of umbel.
+    /// Whether it uses the scanner's hashes, if it is one of umbel's.
     hashed: bool,
     /// For a filter of rows.
     places: Option<Indices>,
@@ -288,8 +288,8 @@ impl<'a> Queried<'a> {
     }
 }
 
-/// Looks up the lines of `inputs` in a filter of keys, on all threads, and calls `each` with the hashes of lines that
-/// may be in it, in order. `beside` are the bytes of memory that the caller uses, without the filter.
+/// Looks up the lines of `inputs` in a filter of keys, on all threads, and calls `each` in order with the hashes of
+/// lines that may be in it. `beside` is the number of bytes that the caller uses, without the filter.
 ///
 /// # Errors
 /// Read errors; [`Error::NoKey`]; [`Error::Memory`].

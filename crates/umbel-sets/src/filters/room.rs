@@ -33,7 +33,7 @@ impl Filter {
 
 /// Like [`room_left`] for a filter that may grow: sets its limit, and leaves the rest to a long line.
 pub(crate) fn room_to_fill(filter: &mut AnyFilter, budget: &Budget) -> Result<u64, Error> {
-    // Even without lines: a filter that accepts no keys is refused before any line is read.
+    // Even without lines, a filter that accepts no keys is refused.
     if !filter.plan().kind().rows() {
         filter.check_inserts()?;
     }

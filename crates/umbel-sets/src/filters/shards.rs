@@ -55,9 +55,9 @@ impl<R: Read> InShards<R> {
         ShardIndex::new(self.total(), self.size)
     }
 
-    /// Lets `work` query or fill all shards, one after the other. What it leaves goes to `out`: the same file, byte for
-    /// byte, as that of a [`Blocked`](umbel::Blocked) filter with the same keys. Returns the tallies of the shards before,
-    /// if the filter is not new, and after.
+    /// Lets `work` query or fill all shards, one after the other, and writes the result to `out`: the same file, byte
+    /// for byte, that a [`Blocked`](umbel::Blocked) filter with the same keys has. Returns the tallies of the shards
+    /// before, if the filter is not new, and after.
     ///
     /// **Do not rely on any answer before this returns:** then all checksums are verified.
     pub(super) fn pass(

@@ -1,8 +1,8 @@
 //! The first pass: builds a filter of the lines that may be wanted, and finds those that may be repeated.
 //!
 //! Every hash goes into a filter that reports whether it may hold it already. If so, it also goes into a second filter,
-//! of *doubtful* lines. One of two equal lines comes second, whichever it is with several threads; so a repeated line
-//! is doubtful, and a line that is not doubtful is unique.
+//! of *doubtful* lines. One of two equal lines comes second, even with several threads; so a repeated line is doubtful,
+//! and a line that is not doubtful is unique.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -81,7 +81,7 @@ impl<'a> Build<'a> {
     }
 }
 
-/// What a worker has collected besides the hashes of its lines.
+/// Data that a worker has collected besides the hashes of its lines.
 struct Carried {
     doubtful: Buckets,
     new: Vec<bool>,

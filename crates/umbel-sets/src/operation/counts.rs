@@ -24,7 +24,7 @@ const BLOCK: usize = if cfg!(test) { 1 << 5 } else { 1 << 16 };
 /// Inputs that may be read at the same time while the inputs with each line are counted.
 pub(super) const INPUTS_AT_ONCE: usize = 16;
 
-/// What is counted.
+/// The count to keep for each line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     /// How often a line occurs.
@@ -80,7 +80,7 @@ impl Counts {
         Self { counted, narrow, wide, rounds: Mutex::default() }
     }
 
-    /// The part of a share of memory left for a table whose lines are counted.
+    /// The part of a share of memory left for a table with these counts.
     pub(super) fn table(counted: Counted, share: u64) -> u64 {
         let (narrow, wide) = counted.words();
         let each = LEAST_RECORD + narrow * size_of::<u32>() + wide * size_of::<u64>();

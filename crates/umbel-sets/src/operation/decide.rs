@@ -1,4 +1,4 @@
-//! The deciding pass of distinct lines and of an anti-join: writes lines that are new and in no other input, or counts them.
+//! The deciding pass of distinct lines and of an anti-join: writes or counts lines that are new and in no other input.
 //!
 //! Lines that are not doubtful are known to be unique. A doubtful line is looked up in the tables, and if it is
 //! absent, added in its turn: workers go through the tables in line. As long as there is room, every line is decided when
@@ -49,7 +49,7 @@ struct Local {
     looked_up: ByShard,
     /// Unique lines, to be written directly.
     between: Pieces,
-    /// Kept lines that were not handed on yet, and these by shard.
+    /// The number of kept lines that were not handed on yet, and these by shard.
     kept: usize,
     shards: ByShard,
     /// For each of them, whether it is new.
@@ -144,7 +144,7 @@ impl Work for (&Decide<'_, '_>, Local) {
             Ok(())
         })?;
         at_end.finish(|sink| {
-            // None is written from the first undecided line on, whoever found that.
+            // No line from the first undecided one on is written, whichever worker found it.
             let most = decide.undecided.load(Ordering::Relaxed);
             let mut add = |extent: Range<usize>, count| {
                 if decide.writes && lines.place_of(extent.start) < most {

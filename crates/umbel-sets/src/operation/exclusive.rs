@@ -1,10 +1,10 @@
-//! Which options of a set operation exclude each other, once for every door.
+//! Which options of a set operation exclude each other, in one place for every front end.
 
-/// The options that cannot be given with `option` of a verb (`common`, `except`, `dedup` or `join`); names are those of
-/// the command line, with `_` for `-`. Each pair stands once: ask for both options.
+/// The options that cannot be given with `option` of a verb (`common`, `except`, `dedup` or `join`). Names are as on
+/// the command line, with `_` for `-`. Each pair is listed once, so look up both options.
 pub fn excludes(verb: &str, option: &str) -> &'static [&'static str] {
     match (verb, option) {
-        // A semi-join is of all inputs; filters alone know of no repeats, and no counts.
+        // A semi-join requires all inputs; filters alone know neither repeats nor counts.
         ("common", "all") => &["at_least", "fpp"],
         ("common", "which") => &["all", "fpp"],
         ("common", "only") => &["all", "at_least", "fpp"],
@@ -16,7 +16,7 @@ pub fn excludes(verb: &str, option: &str) -> &'static [&'static str] {
         }
         ("dedup", "all") => &["unique", "keep", "count", "by_count", "top", "fpp"],
         ("dedup", "line_number") => &["count", "by_name"],
-        // Each is an order.
+        // Each option sets an order.
         ("dedup", "sort") => &["by_count", "top", "fpp"],
         ("common" | "except", "sort") => &["fpp"],
         ("diff", "symmetric") => &["added", "changed", "removed", "kept", "total", "old"],

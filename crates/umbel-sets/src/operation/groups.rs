@@ -7,8 +7,8 @@
 //! hash of the key, 16 bytes | length of the key, 8 bytes | the key | the value, if values decide
 //! ```
 //!
-//! and equal ones stay in the order of their places. The hash comes first to make most comparisons short; keys are told apart
-//! by their bytes.
+//! and equal ones stay in the order of their places. The hash comes first to make most comparisons short; the keys'
+//! bytes distinguish equal hashes.
 
 use umbel::{Filter, KeyHash, Plan};
 
@@ -57,7 +57,7 @@ impl Run<'_> {
         sink.header(header.as_deref())?;
         let budget = self.scanner.budget;
         let memory = budget.table(doubt.as_ref().map_or(0, |doubt| doubt.plan().bytes())) / 4;
-        // Places of rows that there may be too few of.
+        // Bytes for the places of a key's rows while there may be too few of them.
         let least = self.rule.at_least.saturating_mul(8);
         if operation.keep == Keep::All && least > memory / 2 {
             return Err(budget.too_small(budget.rest.saturating_add(least.saturating_mul(8))));
@@ -76,7 +76,7 @@ impl Run<'_> {
                 sorting.push(&text, Selected { place: 0, count: lines.place(i), row: &text })
             })
         };
-        // A long row is in memory up to four times: as read, in its key, and where the keys to sort have grown and moved.
+        // A long row is in memory up to four times: as read, in its key, and while the keys to sort grow and move.
         let visit = Visit::of_some(memory.max(budget.long_line()) / 4, doubtful, gather);
         let tallies = self.scanner.scan(self.inputs, 0..self.from, &visit)?;
         drop(visit);
@@ -133,7 +133,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The error of rows that all lack the value: otherwise a misspelled name would go unnoticed.
+    /// The error if every row lacks the value: otherwise a misspelled name would go unnoticed.
     fn lack(self) -> Option<Error> {
         match self.lacks.filter(|_| !self.found)? {
             Error::NoField { at, field, found, near } => {
@@ -147,7 +147,7 @@ impl<'a> Values<'a> {
 /// Bytes before a key.
 const BEFORE: usize = 24;
 
-/// Writes what the rows of a key begin with.
+/// Writes the beginning shared by all rows of a key.
 fn begin(hash: KeyHash, key: &[u8], text: &mut Vec<u8>) {
     text.clear();
     for part in [hash.high, hash.low, key.len() as u64] {
@@ -162,10 +162,10 @@ struct Groups<'a> {
     keep: Keep<'a>,
     /// Bytes for places.
     memory: u64,
-    /// What the rows of the current key begin with, and the value of the best one so far.
+    /// The beginning of the current key's rows, and the value of the best one so far.
     begin: Vec<u8>,
     best: Vec<u8>,
-    /// The place of the best row; or those of all rows, until there are enough of them.
+    /// The place of the best row; or the places of all rows, until there are enough.
     places: Vec<u64>,
     count: u64,
     /// Places and counts of chosen rows that are not in a run yet.
@@ -183,7 +183,7 @@ impl Groups<'_> {
             begin.clone_into(&mut self.begin);
         }
         self.count += 1;
-        // A number is better than a text, and this than none, so these come later in any case.
+        // Numbers beat texts, texts beat missing values, and they come in this order: another type is never better.
         let is_better = matches!(self.keep, Keep::Greatest(_))
             && value > &self.best[..]
             && value.first() == self.best.first();
@@ -197,7 +197,7 @@ impl Groups<'_> {
         {
             self.places.push(place);
         }
-        // All further rows follow at once: a key may have any number.
+        // Passes on all further rows immediately: a key may have any number.
         if self.keep == Keep::All
             && self.count >= self.rule.at_least
             && self.rule.at_most == u64::MAX

@@ -35,7 +35,7 @@ impl<'a> Holders<'a> {
         Ok(Self { operation, only: None, labels: None })
     }
 
-    /// Selects lines that at least so many inputs have.
+    /// Selects lines that are in at least this many inputs.
     ///
     /// # Errors
     /// [`Error::AtLeast`] for 0 or more than there are inputs.
@@ -45,10 +45,10 @@ impl<'a> Holders<'a> {
         Ok(self)
     }
 
-    /// Selects, among these, lines that exactly the inputs with these indexes have; all, if there are none.
+    /// Selects, among these, the lines that exactly the inputs with these indexes have; with no index, all.
     ///
     /// # Panics
-    /// If there is no such input.
+    /// If an index has no input.
     #[must_use]
     pub fn only(mut self, only: &[usize]) -> Self {
         if only.is_empty() {

@@ -48,7 +48,7 @@ impl<S, E> InLine<S, E> {
         done.map(|()| AtEnd(end))
     }
 
-    /// Passes each shard of some lines to `look`, and empties their lists: first shards that nobody is at work in.
+    /// Passes each shard of some lines to `look`, and empties their lists; starts with idle shards.
     pub(super) fn read_each(
         &self,
         lines: &mut ByShard,
@@ -71,7 +71,7 @@ fn read<S>(shard: &RwLock<S>, wait: bool) -> Option<RwLockReadGuard<'_, S>> {
     if wait { Some(shard.read().expect("no worker panics")) } else { shard.try_read().ok() }
 }
 
-/// A worker that has gone through all shards: none gets there before it leaves.
+/// A worker that has gone through all shards; no other gets there before it leaves.
 pub(super) struct AtEnd<'l, E>(MutexGuard<'l, End<E>>);
 
 impl<E> AtEnd<'_, E> {
@@ -93,7 +93,7 @@ impl<E> AtEnd<'_, E> {
 #[derive(Default)]
 pub(super) struct ByShard(pub(super) Vec<Few>);
 
-/// Those of one shard.
+/// The numbers and hashes of one shard.
 #[derive(Clone, Default)]
 pub(super) struct Few {
     pub(super) numbers: Vec<usize>,
@@ -112,7 +112,7 @@ impl Few {
 }
 
 impl ByShard {
-    /// None yet, for so many shards.
+    /// Empty lists for this many shards.
     pub(super) fn new(shards: usize) -> Self {
         Self(vec![Few::default(); shards])
     }

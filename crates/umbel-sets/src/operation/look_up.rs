@@ -2,7 +2,7 @@
 //! marked by whether the others have its key.
 //!
 //! A line whose key was gathered is decided immediately; so is a line that is in no other input. If keys were spilled,
-//! a doubtful line whose key is not in memory is spilled too. From then on, lines go to a run of results, which is
+//! a doubtful line whose key is not in memory is spilled as well. From then on, lines go to a run of results, which is
 //! merged with the partitions' runs.
 
 use std::iter;
@@ -38,7 +38,7 @@ pub(super) struct SinkOrRun<'a, 'o> {
     pub(super) late: bool,
 }
 
-/// What to do with a line that is not skipped.
+/// The decision on a line that is not skipped.
 #[derive(Clone, Copy)]
 enum Verdict {
     /// Write it, with its count.
@@ -69,7 +69,7 @@ impl Work for (&LookUp<'_, '_>, Local) {
     fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         let (LookUp { doubt, keys, rule, given, spilled, .. }, local) = self;
         let Local { picked, kept, .. } = local;
-        // Of lines that are not looked up, all are wanted or none.
+        // Lines that are not looked up are all wanted, or none are.
         let wanted = rule.wants(0);
         keep.fill(wanted);
         let write = Verdict::Write(rule.count(1, 0));

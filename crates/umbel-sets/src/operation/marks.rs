@@ -15,7 +15,7 @@ impl Marks {
 
     /// The part of a share of memory left for a table whose records are marked.
     pub(super) fn table(share: u64) -> u64 {
-        // A bit per twelve bytes.
+        // One bit per twelve bytes.
         share - share / 96
     }
 

@@ -134,7 +134,7 @@ impl SetOperation<'_> {
             Ok(Vec::new())
         };
         let threads = (self.budget.threads as u64).min(parts) as usize;
-        // The first ones are taken first: the results of each thread are in the order of its parts.
+        // Each thread takes the first parts first, so its results are in the order of its parts.
         let all = match on_parts(threads, (0..parts).rev().collect(), || None, work) {
             Ok(workers) => workers.into_iter().flatten().map(|worker| worker.merged),
             Err(halt) => return halt.map_or(Ok(None), Err),

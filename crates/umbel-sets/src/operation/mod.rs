@@ -56,7 +56,7 @@ pub use join::{Join, Partners, Unpaired};
 pub use plan::{SetPlan, Steps};
 pub use set::SetOperation;
 
-/// Which lines [`SetOperation::distinct`] selects among equal ones, or ones with the same key, and how they are
+/// Which of the lines that are equal, or have the same key, [`SetOperation::distinct`] selects, and how they are
 /// written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distinct<'a> {
@@ -92,18 +92,18 @@ pub enum Keep<'a> {
     First,
     /// The last one.
     Last,
-    /// The one with the least value in this column, or under this name of JSON; of equal ones the first. Numbers, as JSON has
-    /// them or with leading zeros, are compared exactly, and texts by their bytes, as dates by ISO 8601. If a key has
-    /// numbers, only these count; a value that is empty or missing counts only if there are no others.
+    /// The one with the least value in this column, or under this JSON name; of equal values, the first. Numbers, in
+    /// JSON's notation or with leading zeros, are compared exactly, and texts by their bytes, which suits ISO 8601
+    /// dates. If a key has numbers, only these count; empty or missing values count only if there are no others.
     Least(&'a str),
-    /// The one with the greatest value, in the same way.
+    /// The one with the greatest value, by the same rules.
     Greatest(&'a str),
     /// All of them.
     All,
 }
 
 impl<'a> Keep<'a> {
-    /// The one with this name: `first`, `last`, `min:COLUMN` or `max:COLUMN`.
+    /// Parses `first`, `last`, `min:COLUMN` or `max:COLUMN`.
     pub fn named(name: &'a str) -> Option<Self> {
         match name.split_once(':') {
             Some(("min", column)) if !column.is_empty() => Some(Self::Least(column)),

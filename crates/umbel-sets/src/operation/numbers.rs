@@ -6,7 +6,7 @@ use crate::Error;
 use crate::input::Input;
 use crate::scan::Lines;
 
-/// Counts the lines of each input from 1, with its header and what is no record; a record of several begins at the first.
+/// Counts each input's lines from 1, including its header and lines that are no records; a record has its first line's.
 pub(super) struct Numbers<'a> {
     inputs: &'a [Input],
     /// The byte that ends a line.
@@ -27,7 +27,7 @@ impl<'a> Numbers<'a> {
         Self { inputs, end, input: None, start: 0, before: 0, within: 0, at: 0, passed: 0 }
     }
 
-    /// Goes on to lines that follow these, or that are the first of an input.
+    /// Advances to lines that follow the previous ones, or that are the first of an input.
     pub(super) fn enter(&mut self, lines: &Lines<'_>) -> Result<(), Error> {
         let (input, start) = (Some(lines.input()), lines.start());
         if (input, start) == (self.input, self.start) {
@@ -36,7 +36,7 @@ impl<'a> Numbers<'a> {
         self.before = if input == self.input {
             self.before + self.within
         } else {
-            // Its head.
+            // The input's head.
             self.inputs[lines.input()].open()?.count_lines(start, self.end)?.place().0 - 1
         };
         self.within = memchr_iter(self.end, lines.buffer()).count() as u64;
@@ -44,7 +44,7 @@ impl<'a> Numbers<'a> {
         Ok(())
     }
 
-    /// The number of line `i`, which comes after those asked before.
+    /// The number of line `i`, which comes after lines queried before.
     pub(super) fn of(&mut self, lines: &Lines<'_>, i: usize) -> u64 {
         let start = lines.extent(i).start;
         self.passed += memchr_iter(self.end, &lines.buffer()[self.at..start]).count() as u64;

@@ -1,4 +1,4 @@
-//! Set operations by filters alone: every input is read once, with an error that is reported.
+//! Set operations by filters alone: every input is read once, and the error is reported.
 //!
 //! A line that wrongly counts as a repeat, or as excluded, is left out; one that wrongly counts as shared with other
 //! inputs is written. If other inputs matter, half of the fpp goes to them.
@@ -20,7 +20,7 @@ use crate::scan::{Lines, Visit, Work};
 use crate::sink::Sink;
 
 impl Run<'_> {
-    /// Writes lines that the filters allow: `size` for the lines written, `others` for those of the other inputs.
+    /// Writes lines that the filters allow; `size` plans the filter of written lines, `others` the other filters.
     pub(super) fn one_pass(
         &mut self,
         size: &Plan,
@@ -127,7 +127,7 @@ impl WrittenLines {
         hash.high as usize & (shards - 1)
     }
 
-    /// Inserts hashes in order and reports which were new. The result does not depend on how many come together.
+    /// Inserts hashes in order and reports which were new. The result does not depend on the sizes of batches.
     fn insert_all_new(
         &mut self,
         mut hashes: &[KeyHash],
@@ -186,7 +186,7 @@ impl WrittenLines {
     }
 }
 
-/// Writes lines that the others' filters allow and that, by the filters, were not written yet.
+/// Writes lines that the others' filters allow and that, according to the filters, were not written yet.
 struct Once<'a, 'o> {
     others: &'a [Blocked],
     /// How many of the following inputs' filters must hold a line; `None`: none may.

@@ -13,18 +13,18 @@ use crate::sample::Sample;
 use crate::table::KEPT_LINE;
 use crate::{Error, Form, Records};
 
-/// The rate of the filter of all lines: a lower one costs bits, and so cache misses; a higher one costs lines kept for
-/// nothing, some 100 bytes each. The optimum is flat between 0.3 and 2 %.
+/// The rate of the filter of all lines: a lower one costs bits, and so cache misses; a higher one costs lines kept in
+/// vain, some 100 bytes each. The optimum is flat between 0.3 and 2 %.
 const RATE: f64 = 0.01;
 /// With fewer bits per line, more than 38 % of lines pass the filter: then it is not worth a pass.
 const LEAST_BITS_PER_LINE: u64 = 2;
 /// Inputs up to this size go straight to the table: it stays in cache, and a pass is saved.
 const SMALL: u64 = 16 << 20;
 
-/// The plan of a job: what it does, and what that is expected to take.
+/// The plan of a job: its steps, and their estimated cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetPlan {
-    /// What is done.
+    /// The steps.
     pub steps: Steps,
     /// Estimated lines of each input.
     pub lines: Vec<u64>,
@@ -44,7 +44,7 @@ pub struct SetPlan {
     pub pairs: Option<u64>,
     /// The part of them whose keys have several rows in both inputs, as far as samples show.
     pub product: u64,
-    /// The part of the bytes read that another operation of the job reads.
+    /// The part of the bytes read by another operation of the job.
     pub(super) later: u64,
 }
 
@@ -60,10 +60,10 @@ pub enum Steps {
         /// Filters of the other inputs: one for all excluded inputs, or one for each input from the second on.
         others: Vec<Plan>,
     },
-    /// Lines that may be written, and with other inputs their keys, are looked up in tables of those before.
+    /// Lines that may be written, and with other inputs their keys, are looked up in tables of earlier ones.
     Decide {
-        /// The filter of all lines that may be written, and the filter of those that must be looked up. Without them, for
-        /// small inputs, for many repeats, or if there is no room for them, all lines are.
+        /// The filter of all lines that may be written, and the filter of lines to look up. Without them, all lines are
+        /// looked up: for small inputs, for many repeats, or if there is no memory for filters.
         filters: Option<[Plan; 2]>,
     },
     /// The keys of some inputs decide: lines that may be written are looked up there.
@@ -75,11 +75,11 @@ pub enum Steps {
         /// The inputs whose keys are gathered.
         gathered: Range<usize>,
     },
-    /// The rows of the second input are looked up by the keys of those of the first.
+    /// The rows of the second input are looked up by the keys of the first.
     Join {
-        /// The filter of all rows of the first input: rows of the second that pass it are gathered, all without it.
+        /// The filter of all rows of the first input; rows of the second that pass it are gathered, or all without it.
         seen: Option<Plan>,
-        /// Into how many slices the first input is cut, with a pass over the second one for each.
+        /// The number of slices of the first input, with a pass over the second one for each.
         slices: u64,
     },
 }
@@ -91,7 +91,7 @@ pub(super) const FIRST: f64 = 0.875;
 pub(super) const LEAST_FILTER: u64 = 64 << 10;
 /// Bytes of a result without its row in a temporary file: place, length and count.
 const RESULT: u64 = 20;
-/// Bytes beside a line that is sorted.
+/// Bytes per sorted line, besides the line.
 const SORTED: u64 = 44;
 
 impl SetPlan {
@@ -178,11 +178,11 @@ impl SetOperation<'_> {
         }
     }
 
-    /// Completes the plan of lines that no other input may have for those that are sorted.
+    /// Completes the plan of `plan_others` for an operation that sorts lines.
     fn plan_groups(&self, plan: SetPlan) -> SetPlan {
         let (bytes, lines) = (lengths(self.inputs), plan.lines.iter().sum::<u64>());
         let passes = 2 + u64::from(plan.filter().is_some());
-        // The first of repeated lines is sorted, too.
+        // The first of repeated lines is sorted as well.
         let compared = plan.compared.saturating_mul(2).min(lines);
         let sorted = (bytes / lines.max(1) + SORTED).saturating_mul(compared);
         let bytes_spilled = if 3 * sorted > plan.table / 4 * 3 { sorted } else { 0 };
@@ -224,7 +224,7 @@ impl SetOperation<'_> {
         Ok(SetPlan { steps: Steps::OnePass { written, others }, compared: 0, ..plan })
     }
 
-    /// For lines that no other input may have.
+    /// Plans distinct lines or an anti-join.
     fn plan_others(&self, mut plan: SetPlan) -> Result<SetPlan, Error> {
         let (budget, lines) = (&self.budget, plan.lines.clone());
         let (from, others) = lines.split_at(self.from());
@@ -269,7 +269,7 @@ impl SetOperation<'_> {
         Ok(plan)
     }
 
-    /// For lines that the keys of some other inputs decide, with samples of both if available.
+    /// Plans an operation that the keys of some other inputs decide, with samples of both if available.
     pub(super) fn plan_look_up(
         &self,
         mut plan: SetPlan,

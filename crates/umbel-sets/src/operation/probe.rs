@@ -1,4 +1,4 @@
-//! The probe: gathers keys of the other inputs that the first ones may have too.
+//! The probe: gathers keys of the other inputs that may also be in the first ones.
 
 use std::sync::Mutex;
 
@@ -31,7 +31,7 @@ pub(super) struct Probe<'a> {
     pub(super) budget: Budget,
 }
 
-/// Inputs are counted in ascending order; the one that keys are gathered from counts as the first.
+/// Inputs are counted in ascending order; the input whose keys are gathered counts as the first.
 const INPUT: usize = 0;
 const PLACE: u64 = 0;
 
@@ -47,7 +47,7 @@ impl Probe<'_> {
     }
 }
 
-/// With the lines by shard, and those that did not fit.
+/// The lines are kept by shard, and lines that did not fit separately.
 impl Work for (&Probe<'_>, (ByShard, Scattered)) {
     fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         match self.0.filter {

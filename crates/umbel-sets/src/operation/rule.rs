@@ -23,7 +23,7 @@ pub(super) struct Rule {
     pub(super) at_least: u64,
     /// The maximum number of occurrences.
     pub(super) at_most: u64,
-    /// What is counted, if anything.
+    /// The count to keep, if any.
     pub(super) counted: Option<Counted>,
     pub(super) others: Others,
     /// Every record with a selected key is written, not only the first or last one of each key.
@@ -35,14 +35,14 @@ pub(super) struct Rule {
     pub(super) rows: bool,
 }
 
-/// What filters of the other inputs must say of a line.
+/// The answer that filters of the other inputs must give for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// There are none that matter.
+    /// No filter matters.
     Nothing,
     /// None of them has it.
     Absence,
-    /// So many inputs have it, counting its own.
+    /// At least this many inputs have it, counting its own.
     AtLeast(usize),
 }
 
@@ -93,7 +93,7 @@ impl Rule {
         let counted = match keep {
             Keep::Last => Some(Counted::Last),
             Keep::First => counts.then_some(Counted::Lines),
-            // By sorting.
+            // Selected by sorting.
             Keep::Least(_) | Keep::Greatest(_) | Keep::All => None,
         };
         Self { at_least, at_most, counted, numbered, ..Self::DISTINCT }
@@ -112,14 +112,14 @@ impl Rule {
     pub(super) fn planned(self, plan: &SetPlan) -> Self {
         let few = self.at_least > 1 || matches!(self.others, Others::Semi(_));
         let few = few || (plan.filter().is_none() && plan.bytes_spilled == 0);
-        // A last line is not in the table, nor is the number of a line.
+        // Tables do not store last lines or line numbers.
         let not_held = self.numbered || self.counted == Some(Counted::Last);
         let rows = (few && !not_held) || self.every;
         Self { rows, ..self }
     }
 
-    /// The inputs whose keys are gathered, if these decide: with about so many lines each, the smallest one whose lines
-    /// all selected ones are among.
+    /// The inputs whose keys are gathered, if keys decide: the smallest one, by these numbers of lines, that contains
+    /// all selected lines.
     pub(super) fn gathered(self, lines: &[u64]) -> Range<usize> {
         let all = lines.len();
         match self.others {
@@ -131,7 +131,7 @@ impl Rule {
         }
     }
 
-    /// What filters of the other inputs, of which there are so many in all, must say of a line if they alone decide.
+    /// The answer that filters of the other inputs must give for a line if they alone decide; `inputs` is their total.
     pub(super) fn need(self, inputs: usize) -> Need {
         match (self.others, self.counted) {
             (Others::Semi(_), _) => Need::AtLeast(inputs),
@@ -194,7 +194,7 @@ impl Rule {
             .find_map(|(unit, entry)| Some((unit, self.select(table, met, unit, &entry)?)))
     }
 
-    /// What is selected of an entry of a table.
+    /// The selected record of a table's entry.
     fn select<'t>(
         self,
         CountedTable { counts, .. }: &CountedTable,

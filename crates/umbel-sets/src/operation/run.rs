@@ -1,4 +1,4 @@
-//! The steps of a running operation, and what each passes to the next.
+//! The steps of a running operation, and the data passed between them.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -47,13 +47,13 @@ impl Run<'_> {
     pub(super) fn seen(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
         self.passes.seen(self.inputs, range, tallies)?;
         match self.rule.others {
-            // These are part of a job's lines, so all of them may lack keys.
+            // These inputs are part of a job's lines, so all of them may lack keys.
             Others::Mark => Ok(()),
             _ => self.scanner.check_keyed(self.inputs, &self.passes.tallies),
         }
     }
 
-    /// Distinct lines, or an anti-join: a doubtful line is looked up among those before it and the keys of other inputs.
+    /// Distinct lines, or an anti-join: doubtful lines are looked up among earlier ones and the keys of other inputs.
     pub(super) fn decide(
         &mut self,
         plan: &SetPlan,
@@ -93,7 +93,7 @@ impl Run<'_> {
         self.semi_join(doubt.as_ref(), found, sink)
     }
 
-    /// Step 1. Fills the filter of all lines, and that of doubtful ones.
+    /// Step 1. Fills the filter of all lines and the filter of doubtful ones.
     pub(super) fn build(
         &mut self,
         [seen, doubtful]: &[Plan; 2],
@@ -151,7 +151,7 @@ impl Run<'_> {
         Ok(Gathered { keys: KeySet::of(keys), spilled })
     }
 
-    /// Counts in how many of some inputs the gathered keys are; spills what may equal a spilled key.
+    /// Counts in how many of some inputs the gathered keys are; spills keys that may equal a spilled one.
     fn recount(
         &mut self,
         others: [Range<usize>; 2],
@@ -190,7 +190,7 @@ impl Run<'_> {
     ) -> Result<(), Error> {
         let rule = self.rule;
         let gathered = keys.len();
-        // Nothing is written at first sight.
+        // Nothing is written when a line first occurs.
         let later = rule.counted.is_some() || !sink.is_plain();
         let Decided { held, rest, undecided } =
             self.decide_each(doubt.as_ref(), keys, spilled.len(), sink)?;
@@ -206,7 +206,7 @@ impl Run<'_> {
             }
             rest => {
                 let mut runs = Runs::new(&self.disk, 1 << 18);
-                // The partitions get all memory: what is not written of the tables becomes runs, too.
+                // The partitions get all memory: results of the tables that are not yet written become runs.
                 for held in held {
                     rule.append(&held, None, from, &mut runs, self.scanner.budget.rest)?;
                 }
@@ -219,7 +219,7 @@ impl Run<'_> {
         self.write_results(&mut results, sink)
     }
 
-    /// The deciding pass of distinct lines and of an anti-join. Writes to `sink` what can be written now.
+    /// The deciding pass of distinct lines and of an anti-join. Writes the lines to `sink` that can be written now.
     fn decide_each(
         &mut self,
         doubt: Option<&Blocked>,

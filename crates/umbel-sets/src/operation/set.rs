@@ -9,7 +9,7 @@ use crate::input::Input;
 use crate::scan::Scanner;
 use crate::{Error, Options};
 
-/// The memory's share for ordering results, 1 in this many, next to the operation that selects them.
+/// The share of memory for ordering results, 1 in this many, next to the operation that selects them.
 const ORDERING: u64 = 4;
 
 /// A set operation over the lines of files.

@@ -40,7 +40,7 @@ impl Part {
     }
 }
 
-/// What settling any partitions needs.
+/// The data needed to settle any partition.
 #[derive(Clone, Copy)]
 pub(super) struct Settling<'a> {
     pub(super) disk: &'a Disk,

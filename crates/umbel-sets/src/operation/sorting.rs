@@ -7,7 +7,7 @@ use crate::spill::{Disk, Runs, Selected};
 /// Receives results in any order, and returns all or the first of them in the order of their keys' bytes; equal keys in
 /// the order of arrival.
 pub(super) struct Sorting {
-    /// The results that are wanted.
+    /// The number of wanted results.
     most: u64,
     /// Bytes for results in memory.
     memory: usize,
@@ -66,10 +66,10 @@ impl Sorting {
         3 * self.bytes.len() + 2 * size_of_val(&self.held[..])
     }
 
-    /// Sorts the results in memory, and drops those that are not wanted.
+    /// Sorts the results in memory, and drops unwanted ones.
     fn sort(&mut self) {
         let bytes = &self.bytes;
-        // The prefix of a shorter key does not show where it ends.
+        // A shorter key's prefix does not show where the key ends.
         let keys = |a: &Held, b: &Held| {
             let [a, b] = [a, b].map(|held| LAYOUT.read(&bytes[held.start..]).key());
             let from = if a.len().min(b.len()) < 8 { 0 } else { 8 };

@@ -17,9 +17,9 @@ pub(super) struct ResultWriter<'a, 'o> {
     results: &'a mut Results,
     /// The place of the next result, and the count of its line.
     head: Option<(u64, u64)>,
-    /// The words of the inputs that have it, if these are counted.
+    /// The words of the inputs that have the line, if these are counted.
     holders: Vec<u8>,
-    /// The numbers of lines, if they are wanted.
+    /// The numbers of lines, if wanted.
     numbers: Option<Numbers<'a>>,
     sink: &'a mut Sink<'o>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Write<'a, 'o> {
     pub(super) output: &'a Mutex<ResultWriter<'a, 'o>>,
 }
 
-/// What to look up, and for each kept line, whether it is doubtful.
+/// The lines to look up, and for each kept line, whether it is doubtful.
 type Local = (Picked, Vec<bool>);
 
 impl Write<'_, '_> {
@@ -82,7 +82,7 @@ impl Work for (&Write<'_, '_>, Local) {
     }
 
     fn carries(&self) -> bool {
-        // Lines are counted wherever there are some.
+        // With numbers, all lines are counted, even if none was kept.
         self.0.numbered
     }
 

@@ -10,13 +10,13 @@ use serde_json::value::RawValue;
 use super::{Flaw, Format, Head, Kind, Value, columns, json, line_end, text};
 use crate::Error;
 
-/// What the rows of two inputs have, and where.
+/// The columns or members of two inputs' rows.
 pub(crate) struct Beside {
     kind: Kind,
     left: Side,
     right: Side,
-    /// Go in front of names of either input: of columns that the other one also has, and of all members, because later
-    /// records' members are unknown.
+    /// Prefixes for the names of either input: of columns that the other one also has, and of all members, because
+    /// later records' members are unknown.
     prefixes: Prefixes<String>,
     /// The header of joined rows, with its end.
     pub(crate) header: Option<Vec<u8>>,
@@ -100,7 +100,7 @@ impl Beside {
             taken.insert(name);
         }
         if self.prefixes[0].is_none() {
-            // As it is written.
+            // As written.
             text(left).clone_into(&mut header);
         }
         for (column, name) in names[1].iter().enumerate() {

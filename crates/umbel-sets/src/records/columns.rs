@@ -1,8 +1,8 @@
 //! The fields of a row of columns, strictly after RFC 4180.
 //!
-//! The crate `csv` and others silently make the best of broken quotes; but after the first one, the ends of records
+//! The crate `csv` and others silently tolerate broken quotes; but after the first one, the ends of records
 //! are unknown. So this module refuses them: a quote opens a field or is doubled within quotes, and the closing one is
-//! followed by a delimiter or the end. It reads whatever it accepts as `csv` does; the tests verify this.
+//! followed by a delimiter or the end. It reads everything it accepts as `csv` does; the tests verify this.
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3};
 

@@ -91,7 +91,7 @@ impl Paths {
     }
 }
 
-/// The raw text of a field without a value.
+/// The raw text of a missing field.
 pub(super) const NULL: &str = "null";
 
 /// Finds the value of each path, in their order; checks the whole text. A field that is null is missing.
@@ -111,7 +111,7 @@ pub(super) fn find(
         }
         let Value { start, end, .. } = *value;
         match &text[start..end] {
-            // No value, as in SQL and jq.
+            // Null is no value, as in SQL and jq.
             b"null" => return Err(Flaw::NoField { field, found: NULL.to_owned(), names: None }),
             [b'"', inner @ .., b'"'] if memchr::memchr(b'\\', inner).is_none() => {
                 *value = Value::plain(start + 1, end - 1);
@@ -128,7 +128,7 @@ pub(super) fn find(
 /// bytes takes 48 while it is sorted.
 pub(super) const GROWTH: u64 = 5 + 10;
 
-/// Digits up to which a number has no exponent in its canonical form: those of 64 bits.
+/// The maximum digits of a number without an exponent in its canonical form: a 64-bit number's.
 const DIGITS: usize = 20;
 
 /// Whether a value is a literal, or a number that is clearly in its canonical form.
@@ -161,7 +161,7 @@ struct Canonical<'t> {
 }
 
 impl Canonical<'_> {
-    /// The next byte that is no blank; 0 at the end.
+    /// The next byte that is not a blank; 0 at the end.
     fn next(&mut self) -> u8 {
         let blank = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         self.at += self.text[self.at..].iter().take_while(blank).count();
@@ -302,7 +302,7 @@ pub(crate) struct Members {
 pub(super) const KEPT_NAMES: usize = 1000;
 
 impl Members {
-    /// The path probably meant by one that leads nowhere, in the same notation.
+    /// The path probably meant by a path that leads nowhere, in the same notation.
     pub(super) fn nearest(self, path: &str) -> Option<String> {
         let (first, separator) = if path.starts_with('/') { ("/", "/") } else { ("", ".") };
         let mut steps: Vec<_> = path[first.len()..].split(separator).collect();
@@ -328,7 +328,7 @@ impl Members {
     }
 }
 
-/// What was found if a path leads nowhere: the names of the innermost object reached, for a message.
+/// The innermost object reached by a path that leads nowhere: its names, for a message.
 fn found(text: &[u8], steps: &[String]) -> Result<(String, Option<Members>), Flaw> {
     for depth in (0..steps.len()).rev() {
         let mut inner = [Value::MISSING];
@@ -381,7 +381,7 @@ struct Find<'n, 'f, 'de> {
 }
 
 impl<'de> Find<'_, '_, 'de> {
-    /// The same for entry `number` of `within`; if a name is there twice, the last one counts.
+    /// The same for entry `number` of `within`; if a name is repeated, the last one counts.
     fn within<'s>(&'s mut self, number: usize) -> Find<'s, 's, 'de> {
         Find { node: &self.node.within[number].1, found: self.found, ..*self }
     }
@@ -421,7 +421,7 @@ impl<'de> DeserializeSeed<'de> for Find<'_, '_, 'de> {
     }
 }
 
-/// The methods of a visitor that has no use for these values.
+/// The methods of a visitor that ignores these values.
 macro_rules! ignore {
     ($($visit:ident: $value:ty,)*) => {
         $(fn $visit<E>(self, _: $value) -> Result<(), E> {
@@ -476,7 +476,7 @@ impl<'de> Visitor<'de> for Find<'_, '_, 'de> {
     }
 }
 
-/// Passes on a name, which is copied only if it has escapes.
+/// Passes on a name; copies it only if it has escapes.
 struct Name<F>(F);
 
 impl<'de, T, F: FnOnce(Cow<'de, str>) -> T> DeserializeSeed<'de> for Name<F> {
@@ -503,7 +503,7 @@ impl<'de, T, F: FnOnce(Cow<'de, str>) -> T> Visitor<'de> for Name<F> {
     }
 }
 
-/// Passes on the members of an object; `expected` says what was, if it is none.
+/// Passes on the members of an object; for any other value, the error contains `expected`.
 pub(super) fn each_member<'t, V: Deserialize<'t>>(
     text: &'t [u8],
     expected: &'static str,

@@ -9,20 +9,20 @@
 //! | CSV | a line feed with an even number of `"` before it in the input | the field, without quotes |
 //! | TSV | a line feed | the field |
 //! | fields | the separator | the field, between blanks |
-//! | JSON lines | a line feed | a string's text, unescaped; any other value in its [canonical form](json::canonical); none of null |
+//! | JSON lines | a line feed | a string's text, unescaped; any other value in its [canonical form](json::canonical); none for null |
 //!
 //! The key of a whole row of CSV is its values between delimiters, each in quotes only if it has a delimiter, a quote
 //! or a line feed: two rows are equal if their values are, however they are quoted. Most rows are written like this,
 //! and are their own keys.
 //!
-//! That of a whole record of JSON is its canonical form, too.
+//! The key of a whole JSON record is its canonical form.
 //!
 //! The key of several fields is, for each in the given order, the length of its value as a u32, little-endian, then the
 //! value: no two lists of values give the same bytes. The key of one field is the value alone, so a filter of plain
 //! lines answers for it. **These bytes are part of the format** of filters made with keys: FORMAT.md documents them for
 //! other readers.
 //!
-//! This module splits and extracts; `scan` knows who reads the bytes, and on which thread.
+//! This module splits and extracts; `scan` reads the bytes and assigns them to threads.
 
 mod beside;
 pub(crate) mod columns;
@@ -50,8 +50,8 @@ use crate::line_counter::{MARK, mark};
 
 use crate::Error;
 
-/// What the rows of inputs are: what a record is and its key, which of them are equal, and what is done with others. By default
-/// lines, compared byte by byte.
+/// The form of inputs' rows: what a record and its key are, which keys are equal, and how unusual records are handled.
+/// The default is lines, compared byte by byte.
 #[derive(Clone, Debug, Default)]
 pub struct Form {
     /// The format of records, and their key.
@@ -66,15 +66,15 @@ pub struct Form {
     pub skip: u64,
     /// Records that begin with this byte are left out.
     pub comment: Option<u8>,
-    /// What to do with rows that have fewer or more fields than their input has columns.
+    /// How to handle rows that have fewer or more fields than their input has columns.
     pub ragged: Ragged,
-    /// Whether inputs may have different columns: all have those of all then, and what one lacks is empty.
+    /// Whether inputs may have different columns: the result has all columns, and those that an input lacks are empty.
     pub by_name: bool,
-    /// What to do with records that lack a field of the key.
+    /// How to handle records that lack a field of the key.
     pub missing: Missing,
-    /// What an empty value in a key is.
+    /// How to handle an empty value in a key.
     pub empty: Empty,
-    /// What to do with records that cannot be read.
+    /// How to handle records that cannot be read.
     pub bad: Bad,
 }
 
@@ -159,7 +159,8 @@ impl Records {
     }
 
     /// Returns the same records with these fields as their key; lines have none.
-    pub(crate) fn with_key(mut self, fields: Vec<String>) -> Self {
+    #[must_use]
+    pub fn with_key(mut self, fields: Vec<String>) -> Self {
         match &mut self {
             Self::Lines(_) => {}
             Self::Csv { key, .. }
@@ -195,7 +196,7 @@ impl Records {
     }
 }
 
-/// What to do with a record that lacks a field of the key.
+/// How to handle a record that lacks a field of the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
     /// The job fails with [`Error::NoField`].
@@ -203,11 +204,11 @@ pub enum Missing {
     Refuse,
     /// It is left out, and counted in [`Report::missing`](crate::Report::missing).
     Skip,
-    /// It has a key that no other record has.
+    /// It gets a unique key.
     Keep,
 }
 
-/// What an empty value in a key is: `""` in JSON, nothing between delimiters, an empty line.
+/// How to handle an empty value in a key: `""` in JSON, nothing between delimiters, an empty line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Empty {
     /// A value like any other.
@@ -215,14 +216,14 @@ pub enum Empty {
     Value,
     /// The record is left out, and counted in [`Report::empty`](crate::Report::empty).
     Skip,
-    /// Equal to no other, as null in SQL: the record has a key that no other has, and is counted.
+    /// Equal to nothing, as null in SQL: the record gets a unique key and is counted.
     Keep,
 }
 
-/// What to do with a row of CSV or TSV that has fewer or more fields than its input has columns.
+/// How to handle a row of CSV or TSV that has fewer or more fields than its input has columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ragged {
-    /// It is taken as it is; where columns are moved or joined, the job fails with [`Error::Ragged`].
+    /// It is used as it is; but if columns are moved or joined, the job fails with [`Error::Ragged`].
     #[default]
     Take,
     /// The job fails with [`Error::Ragged`].
@@ -231,7 +232,7 @@ pub enum Ragged {
     Pad,
 }
 
-/// What to do with a record that cannot be read.
+/// How to handle a record that cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bad {
     /// The job fails with [`Error::Json`], [`Error::Quote`] or [`Error::Ragged`].
@@ -309,7 +310,7 @@ pub(crate) struct Format {
     raw: bool,
     /// Rows are joined with others, whose members' names get a prefix of this many bytes.
     pub(crate) joined: Option<usize>,
-    /// The start of the key of a record without one: no other record has it.
+    /// The start of the key of a record without one, which makes it unique.
     alone: [[u8; 8]; 2],
 }
 
@@ -358,7 +359,7 @@ impl Kind {
         }
     }
 
-    /// Like [`find`](Self::find), for the last record; all of `bytes` is read.
+    /// Like [`find`](Self::find), for the last record; reads all of `bytes`.
     pub(crate) fn find_last(self, bytes: &[u8], quoted: &mut bool) -> Option<usize> {
         match self {
             Self::Csv(_) => outside_quotes(bytes, quoted).last(),
@@ -472,7 +473,7 @@ impl Format {
         })
     }
 
-    /// The fields of the key as paths into JSON, as inputs that name them like the first or like the others have them.
+    /// The fields of the key as paths into JSON, as the first input or the others name them.
     fn paths(&self, other: bool) -> &json::Paths {
         &self.paths[usize::from(other)]
     }
@@ -501,7 +502,7 @@ impl Format {
         1 + (copies * self.fields[0].len().max(usize::from(whole)) as u64).max(members)
     }
 
-    /// Reads the start of an input: `bytes`, which are `all` of it or may continue. `None` if that is too little.
+    /// Reads the start of an input: `bytes`, which are `all` of it or may continue. `None` if more bytes are needed.
     pub(crate) fn head(
         &self,
         name: &str,
@@ -510,7 +511,7 @@ impl Format {
         other: bool,
     ) -> Result<Option<Head<'_>>, Error> {
         let fields = &self.fields[usize::from(other)];
-        // A line that arrives alone is processed before more of a pipe is there.
+        // Processes a line that arrives alone before a pipe has more.
         if bytes.len() < MARK.len() && MARK.starts_with(bytes) && !all {
             return Ok(None);
         }
@@ -640,8 +641,8 @@ impl Format {
         fields.iter().zip(found).map(find).collect()
     }
 
-    /// The error for a run in which no record has a field of the key; the first one seen is at `offset`. `None` if that
-    /// has the field, with the value null.
+    /// The error for a run in which every record lacks a field of the key; the first such record is at `offset`. `None`
+    /// if that record has the field, with the value null.
     pub(crate) fn nowhere(&self, flaw: Flaw, name: &str, offset: u64) -> Option<Error> {
         match self.error(flaw, name, offset) {
             Error::NoField { found, .. } if *found == *json::NULL => None,
@@ -678,9 +679,9 @@ fn number(field: &str) -> Option<usize> {
     field.parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// The column probably meant by a name that no column has.
+/// The column probably meant by an unknown name.
 pub(crate) fn nearest_column(field: &str, names: &[Vec<u8>]) -> Option<String> {
-    // A whole header with another delimiter is not a name that was meant.
+    // A header with another delimiter is one long name, which is not a useful suggestion.
     let names = names.iter().filter(|name| !name.iter().any(|byte| b";\t|".contains(byte)));
     nearest(field, names.map(|name| String::from_utf8_lossy(name))).map(Cow::into_owned)
 }
@@ -736,7 +737,7 @@ impl KeyAt {
     }
 }
 
-/// What is wrong with a record; positions are in the record.
+/// The flaw of a record; positions are in the record.
 pub(crate) enum Flaw {
     Quote {
         flaw: QuoteFlaw,
@@ -746,7 +747,7 @@ pub(crate) enum Flaw {
     NoField {
         field: usize,
         found: String,
-        /// The names that are there instead of the missing one.
+        /// The names present instead of the missing one.
         names: Option<json::Members>,
     },
     Json(serde_json::Error),
@@ -982,7 +983,7 @@ impl Copied {
             value.copy(row, &mut self.bytes)?;
             normalization.apply(&mut self.bytes, start);
             if several {
-                // A value is no longer than its row, or a few times that if normalized.
+                // A value is at most as long as its row, or a few times that if normalized.
                 let length = (self.bytes.len() - start) as u32;
                 self.bytes[prefix..start].copy_from_slice(&length.to_le_bytes());
             }
@@ -1026,7 +1027,7 @@ impl Copied {
         }
     }
 
-    /// Replaces a key just copied by the key that `read` finds in it, if there is such a function.
+    /// Replaces a key just copied by the key that `read` finds in it, if this function is set.
     #[inline(always)]
     fn read(&mut self, key: KeyAt, read: Option<ReadKey>) -> Result<Option<KeyAt>, Flaw> {
         let Some(read) = read else { return Ok(Some(key)) };

@@ -73,7 +73,7 @@ impl Layout {
         header
     }
 
-    /// What follows the row.
+    /// The bytes stored after the row.
     pub(crate) fn tail<'a>(self, record: &Record<'a>) -> &'a [u8] {
         match self {
             Self::Keyed if record.key_start().is_none() => record.key,

@@ -130,7 +130,7 @@ impl<'a> Batch<'a> {
         let mut start = 0;
         while start < bytes.len() {
             let offset = origin.offset + start as u64;
-            // Matched in place: moved out first, TSV takes longer.
+            // Matched in place: moving it out first makes TSV slower.
             let place = origin.place + offset;
             let length = match head.next(&bytes[start..], place, &mut self.found.copied) {
                 Ok((length, found)) => {

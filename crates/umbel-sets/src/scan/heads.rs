@@ -1,4 +1,4 @@
-//! The headers of inputs, and what they say of rows: where keys are, and how two rows become one.
+//! The headers of inputs, and what they determine for rows: where keys are, and how two rows become one.
 
 use umbel_io::PageBuffer;
 
@@ -101,7 +101,7 @@ impl Scanner<'_> {
         Beside::new(&self.format, [start(0)?, start(1)?], prefixes)
     }
 
-    /// The first record that is not left out, if any; one with a flaw is refused later, when it is read in its turn.
+    /// The first record that is not left out, if any; a flawed one is refused later, when it is read in its turn.
     fn first_row(&self, reader: &Reader<'_>, head: &Head<'_>) -> Result<Option<Vec<u8>>, Error> {
         let (mut from, mut copied) = (head.start as u64, Copied::default());
         let (input, kind) = (reader.input(), self.format.kind);

@@ -11,7 +11,7 @@ use crate::line_counter::mark;
 use crate::records::Kind;
 
 impl Scanner<'_> {
-    /// Checks that there is room for a buffer of `longer` bytes for the last record in it, which continues in
+    /// Checks that memory has room for a buffer of `longer` bytes for its last record, which continues in
     /// `source`. A record that never ends because of a broken quote is reported as such.
     pub(super) fn check_long(
         &self,

@@ -3,13 +3,13 @@
 //! The inputs are laid end to end, and each is divided into chunks of equal size, except its last one: for workers, a
 //! thousand small files are like one large one. A worker takes the next chunk and owns the lines that *start* in it: it
 //! reads the byte before the chunk to see whether a line starts at its first byte, and reads beyond its end until its
-//! last line ends. Lines are found and hashed in batches; those that its work keeps are handed on in the order of the
-//! inputs, whichever worker was first.
+//! last line ends. Lines are found and hashed in batches; lines to keep are handed on in the order of the inputs,
+//! regardless of which worker was first.
 //!
 //! If records may have line feeds in quotes, a worker must know whether its chunk starts within quotes. It counts the
 //! quotes in its chunk as soon as it has read it. The worker of the previous chunk then passes on, in turn, whether
-//! the number so far is odd: no additional pass, and hardly any waiting. Of several broken records the first is
-//! reported, whichever worker found one first.
+//! the number so far is odd: no additional pass, and hardly any waiting. If several records are broken, the first is
+//! reported, regardless of which worker found one first.
 //!
 //! Memory: a chunk and its slack per worker; for keys that are copied, half of that for the chunk and half for keys. A
 //! longer line is read only by the worker whose turn it is, so there is one such line in memory at a time.
@@ -127,7 +127,7 @@ impl<'a> Lines<'a> {
         self.place_of(self.spans[i].start)
     }
 
-    /// The same of a byte in the [`buffer`](Self::buffer).
+    /// The place of a byte in the [`buffer`](Self::buffer).
     pub(crate) fn place_of(&self, at: usize) -> u64 {
         self.origin.place + self.origin.offset + at as u64
     }
@@ -143,14 +143,14 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What a scan read of an input: equal for two scans of an unchanged file, on any number of threads.
+/// The tally of a scan of an input: equal for two scans of an unchanged file, on any number of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) lines: u64,
     /// Records left out because they lack a key, and because they could not be read.
     pub(crate) missing: u64,
     pub(crate) bad: u64,
-    /// Records with an empty value in their key, where that is none.
+    /// Records with an empty value in their key, unless empty is a value like any other.
     pub(crate) empty: u64,
     /// The lines that lack a key and were given a unique one.
     alone: u64,
@@ -160,7 +160,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// The tally of lines that were neither hashed nor had keys.
+    /// The tally of lines that were not hashed and whose keys were not read.
     pub(crate) fn of_lines(lines: u64) -> Self {
         Self { lines, ..Self::default() }
     }
@@ -184,7 +184,7 @@ impl Tally {
     }
 }
 
-/// What all scans of a job share.
+/// The state shared by all scans of a job.
 pub(crate) struct Scanner<'a> {
     pub(crate) budget: Budget,
     pub(crate) hasher: LineHasher,
@@ -249,7 +249,7 @@ impl<'a> Scanner<'a> {
                 all.add((*tally)?);
                 Some(all)
             });
-            // Of the first input that has one, whichever was read first.
+            // Reports the first input that has such a record, whichever was read first.
             let first = |input: &Input| self.progress.no_key(|name| name == input.name());
             if all.is_some_and(|all| all.is_keyless())
                 && let Some(error) = inputs.iter().filter(|input| of(input)).find_map(first)

@@ -13,7 +13,7 @@ pub(super) type Halt = Option<Error>;
 pub(super) struct Turn<'a> {
     pub(super) turns: &'a Turns,
     pub(super) chunk: u64,
-    /// Whether it is kept to the end: its line is so long that no other one may be in memory, or later inputs wait.
+    /// Whether the turn is kept to the end: its line is so long that it must be alone in memory, or later inputs wait.
     pub(super) keeps: bool,
 }
 

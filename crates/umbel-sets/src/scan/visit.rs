@@ -1,12 +1,12 @@
-//! What is done with the lines that are read.
+//! How the lines of a pass are processed.
 
 use std::sync::{Arc, Mutex};
 
 use super::Lines;
 use crate::Error;
 
-/// What one thread does with the lines it reads, from batch to batch: often a reference to what all threads share, with
-/// what this one has. It is called once per batch, so reading is compiled once, not for each kind of work.
+/// The work of one thread on the lines it reads, batch by batch: often a reference to shared data, and its own
+/// data. It is called once per batch, so reading is compiled once, not for each kind of work.
 pub(crate) trait Work {
     /// Processes lines, in any order; sets `keep[i]` for lines to hand on.
     fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error>;
@@ -39,7 +39,7 @@ impl<F: FnMut(&Lines<'_>, &mut [bool]) -> Result<(), Error>> Work for F {
 /// Receives a header.
 pub(crate) type SeeHeader<'a> = dyn Fn(&[u8]) -> Result<(), Error> + Sync + 'a;
 
-/// What all threads do in a pass over lines, and on which terms.
+/// A pass over lines: the work of all threads, and its conditions.
 pub(crate) struct Visit<'a> {
     /// Makes the work of a thread.
     pub(crate) work: Box<dyn Fn() -> Box<dyn Work + 'a> + Sync + 'a>,
@@ -100,7 +100,7 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// What keeps lines, and what receives them.
+/// Selects lines to keep, and receives them.
 struct InOrder<P, F>(Arc<(P, Mutex<F>)>);
 
 impl<P, F> Work for InOrder<P, F>

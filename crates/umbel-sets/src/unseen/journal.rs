@@ -7,8 +7,8 @@
 //! Output is announced here before it is appended, by its checksums. So the next run knows which bytes after the last
 //! checkpoint the interrupted run wrote, and removes only those.
 //!
-//! A filter that has all of the journal is announced, too, just before it takes its name. So its keys are not added to
-//! it again, even if the run stops before it removes the journal: an older key would count as new, and a key that was
+//! Just before a filter that contains the whole journal takes its name, it is announced as well. So its keys are not
+//! added again if the run stops before it removes the journal; otherwise an older key would count as new, and a key
 //! removed since would return.
 //!
 //! ```text
@@ -108,7 +108,7 @@ pub struct OutputState {
     pub path: PathBuf,
     /// Its number on its file system.
     pub inode: u64,
-    /// Its bytes when everything recorded is in it.
+    /// Its length with everything recorded in it.
     pub length: u64,
     /// XXH3 of the last 4,096 of these bytes.
     pub tail: u64,
@@ -135,7 +135,7 @@ fn tail(file: &File, length: u64) -> io::Result<u64> {
     Ok(checksum(&tail))
 }
 
-/// Bytes that are about to be appended to the output.
+/// Bytes about to be appended to the output.
 struct Announced {
     at: u64,
     length: u64,
@@ -185,13 +185,13 @@ fn numbers(tag: u8, numbers: &[u64]) -> Vec<u8> {
     [tag].into_iter().chain(numbers.iter().flat_map(|number| number.to_le_bytes())).collect()
 }
 
-/// What a filter is recognized by: XXH3 of its header and of the checksum of its table of checksums.
+/// The identity of a filter: XXH3 of its header and of the checksum of its table of checksums.
 ///
 /// # Errors
 /// System errors; a file that is not a filter of umbel.
 pub fn sum_of(filter: &File) -> Result<u64> {
     let length = filter.metadata()?.len();
-    // No header is longer than 128 KiB.
+    // A header is at most 128 KiB long.
     let mut start = vec![0; length.min(1 << 17) as usize];
     filter.read_exact_at(&mut start, 0)?;
     let header = Reader::begin(&start[..], length)?.header().clone();
@@ -211,8 +211,8 @@ pub fn path_of(filter: &Path) -> PathBuf {
 
 /// A journal that is open for reading, up to its last checkpoint.
 ///
-/// Open it before the filter: if a run saves the filter and removes the journal meanwhile, this one still has its
-/// hashes, and so has the filter. In the other order, recorded hashes could be in neither.
+/// Open it before the filter: if a run saves the filter and removes the journal meanwhile, this handle still has the
+/// hashes, and so does the filter. In the other order, recorded hashes could be missing from both.
 pub struct Notes {
     path: PathBuf,
     file: File,
@@ -398,11 +398,11 @@ fn next_frame(file: &File, path: &Path, at: &mut u64) -> Result<Option<(Frame, u
             context()
         );
     }
-    // Else the journal ends at a last frame that a crash left incomplete.
+    // Otherwise the journal ends with a last frame that a crash left incomplete.
     Ok(found)
 }
 
-/// The frame that starts at a byte of a journal, and where it ends; `None` if there is no complete one.
+/// The frame that starts at a byte of a journal, and where it ends; `None` if it is incomplete.
 fn frame_at(file: &File, at: u64) -> io::Result<Option<(Frame, u64)>> {
     let mut head = [0; HEAD];
     if !whole(file.read_exact_at(&mut head, at))? {
@@ -443,7 +443,7 @@ fn is_damaged_at(file: &File, at: u64) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether all was read before the end of the file.
+/// Whether everything was read before the end of the file.
 fn whole(read: io::Result<()>) -> io::Result<bool> {
     match read {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
@@ -493,7 +493,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal at `path`, truncated after the last checkpoint, if it was `found`. Which filters were saved is kept.
+    /// The journal at `path`, truncated after the last checkpoint if it was `found`. Keeps records of saved filters.
     pub fn new(path: PathBuf, found: Option<&Notes>) -> Result<Self> {
         let Some(found) = found else {
             return Ok(Self { path, out: None, waiting: vec![0], bytes: 0, failed: false });
@@ -506,7 +506,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The journal at `path`, to write on from `end`, where it is cut off.
+    /// Opens the journal at `path`, cuts it off at `end`, and continues it.
     fn open(path: PathBuf, end: u64) -> Result<Self> {
         let open = || -> io::Result<File> {
             let mut file = OpenOptions::new().write(true).open(&path)?;
@@ -519,7 +519,7 @@ impl Journal {
         Ok(Self { path, out, waiting: vec![0], bytes: end, failed: false })
     }
 
-    /// Bytes that it has.
+    /// Its length in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -610,10 +610,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes the file, complete with its start: only users who may read the filter may read its journal.
+    /// Makes the file with its start; only users who may read the filter may read its journal.
     fn make(&mut self) -> Result<()> {
         let access = Access::of(&self.path.with_extension(""));
-        // A link that leads nowhere stays: the journal belongs next to the filter.
+        // A dangling link stays: the journal belongs next to the filter.
         let there = self.path.is_file();
         let existing = if there { Existing::Replace } else { Existing::Keep };
         let file = atomic::write_for(&self.path, existing, access, &START)?;
@@ -807,7 +807,7 @@ mod tests {
             let length = if ours { 5000 } else { content.len() as u64 };
             assert_eq!(file.metadata().unwrap().len(), length);
             if ours {
-                // Once more, by a run after one that stopped there.
+                // Again, by a run after one that stopped there.
                 notes.take_back(&written, &file).unwrap();
                 assert_eq!(file.metadata().unwrap().len(), length);
                 fs::write(path_of(&path), &recorded).unwrap();

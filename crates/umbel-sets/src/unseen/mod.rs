@@ -1,7 +1,7 @@
 //! Lines that no earlier run has seen: a filter has the lines of all runs, and a journal next to its file has the lines
 //! added since it was saved.
 //!
-//! | module | what it alone knows |
+//! | module | what only it knows |
 //! |---|---|
 //! | `seen` | the run, with its filter in memory |
 //! | `in_pieces` | the run with a filter larger than the memory cap |

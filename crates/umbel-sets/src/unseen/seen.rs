@@ -77,7 +77,7 @@ impl<'a> Seen<'a> {
         let scanner = Scanner::new(recorder.options, filter.hasher().clone())?;
         let room = room_to_fill(filter, &scanner.budget)?;
         let left = match filter.plan().kind().capacity() {
-            // If the estimate is above the plan, there is no room.
+            // An estimate above the plan leaves no room.
             Capacity::Most => filter.receipt().room,
             _ => u64::MAX,
         };
@@ -345,7 +345,7 @@ impl State<'_> {
             let new = &mut new[done..end];
             match self.filter.try_insert_all_new(&hashes[done..end], new) {
                 Ok(()) => done = end,
-                // The hashes before the one that found no room are in.
+                // The hashes before the one that did not fit were inserted.
                 Err(why) => error = Some(outgrown(why.into(), self.budget)),
             }
             self.left -= new.iter().filter(|new| **new).count() as u64;
@@ -370,7 +370,7 @@ impl State<'_> {
 pub(crate) fn of_output(options: &Options) -> Options {
     let mut options = options.clone();
     let Form { records, missing, bad, skip, comment, ragged, .. } = &mut options.form;
-    // These are about the inputs.
+    // These options are only for the inputs.
     (*skip, *comment, *ragged) = (0, None, Ragged::Take);
     if *missing == Missing::Refuse {
         *missing = Missing::Skip;

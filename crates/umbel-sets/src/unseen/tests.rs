@@ -1,4 +1,4 @@
-//! What runs write and record, next to plain lines.
+//! The output and records of runs, compared with plain lines.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -20,7 +20,7 @@ fn journal(filter: &Path) -> Arc<Mutex<Journal>> {
 #[test]
 fn lines_seen_before_are_left_out_until_the_filter_is_full() {
     let (dir, options) = workplace(b'\n');
-    // 400 new lines, each twice; then known ones, with one that finds no room among them.
+    // 400 new lines, each twice; then known ones, with one that does not fit among them.
     let known = lines(0..400);
     let bytes = [known.repeat(2), lines(100..110), lines(400..401), lines(0..9)].concat();
     let inputs = [input(dir.path(), "a", &bytes)];

@@ -1,4 +1,4 @@
-//! What the bits of a filter show beyond its answers.
+//! How much the bits of a filter reveal beyond its answers.
 //!
 //! Every set bit was set by a key. If all keys are among the candidates, a passing candidate explains each set bit. A
 //! candidate that alone explains some bit is certainly a member. No other candidate is certain, because the rest
@@ -125,7 +125,7 @@ fn each_block(filter: &AnyFilter, step: usize, each: &mut dyn FnMut([u32; 8])) -
     Some(blocks.len() / lines)
 }
 
-/// What to expect for the members of a filter if all its keys and some strangers are looked up.
+/// Expected results for the members of a filter if all its keys and some strangers are looked up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// The share of the members that are [certain](Cover::is_alone): they have a bit that no other member sets and no
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// A filter of some kind with the keys 0 to `members`, and those of the candidates 0 to `all` that pass.
+    /// A filter of some kind with the keys 0 to `members`, and the candidates from 0 to `all` that pass it.
     fn filled(kind: Variant, members: u64, all: u64, seed: u64) -> (AnyFilter, Vec<KeyHash>) {
         let plan = Plan::for_keys(kind, 1_000, 0.01).unwrap();
         let keys: Vec<u64> = (0..members).collect();

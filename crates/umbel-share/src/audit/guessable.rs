@@ -86,7 +86,7 @@ impl Guessable {
         }
     }
 
-    /// Recognizes the name of a field whose values are guessable, such as `email` or `Phone number`, by its words.
+    /// Recognizes a field with guessable values, such as `email` or `Phone number`, by the words in its name.
     ///
     /// ```
     /// use umbel_share::audit::Guessable;

@@ -37,7 +37,7 @@ pub(super) fn opened<'a>(key: Option<&GroupKey>, sealed: &'a [u8]) -> Result<&'a
 }
 
 impl GroupKey {
-    /// Derives the key from a secret such as `umbel key new` writes, for this purpose alone.
+    /// Derives the key from a secret such as `umbel filter key new` writes, for this purpose alone.
     pub fn new(secret: Secret) -> Self {
         Self(secret)
     }

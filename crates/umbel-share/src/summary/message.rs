@@ -24,13 +24,13 @@ pub(super) const HEADER: usize = 80;
 const SUM: usize = 8;
 const WHAT: &str = "message";
 
-/// What a message is for (the numbers are part of the format).
+/// The purpose of a message (the numbers are part of the format).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub(super) enum Form {
     /// The published filter.
     Full = 1,
-    /// What changed since the filter published before.
+    /// The changes since the previously published filter.
     Delta = 2,
     /// Which filter is the published one.
     Beat = 3,
@@ -53,7 +53,7 @@ impl Point {
     }
 }
 
-/// What a cache holds, compared with its published filter; in keys.
+/// The content of a cache compared with its published filter, in keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     /// Keys it holds now.
@@ -125,7 +125,7 @@ impl<'a> Message<'a> {
             Form::Beat => base == 0 && body.is_empty(),
             Form::Request => base == 0 && body.is_empty() && number == 0,
         };
-        // A filter holds the cache's keys, without those that came and with those that left.
+        // A filter holds the cache's keys, minus new ones and plus ones that have left.
         let possible = came <= keys.saturating_add(left);
         if !intact || !fits || !possible {
             return Err(ShareError::MessageDamaged);

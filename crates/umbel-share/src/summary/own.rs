@@ -25,11 +25,12 @@ impl Default for Settings {
     }
 }
 
-/// What a cache holds, and the messages that inform its peers.
+/// The content of a cache, and the messages that inform its peers.
 ///
 /// Memory: per planned key, 4 · [`bits_per_key`](Settings::bits_per_key) bits for the counters, and a quarter of that
-/// for the published filter. Time: an insertion or removal is that of a [`Counting`] filter; a publication is a few
-/// passes over the published filter, which at a threshold of 1 % and 16 bits per key are about a kilobyte per change.
+/// for the published filter. Time: an insertion or removal takes as long as in a [`Counting`] filter; a publication is a
+/// few passes over the published filter, which at a threshold of 1 % and 16 bits per key are about a kilobyte per
+/// change.
 pub struct Summary {
     cache: u64,
     settings: Settings,
@@ -65,7 +66,7 @@ impl Summary {
     /// greater one.
     ///
     /// # Errors
-    /// [`PlanError`] if no filter has `keys` keys and that many bits.
+    /// [`PlanError`] if a filter with `keys` keys and that many bits is impossible.
     ///
     /// # Panics
     /// If a setting is out of its range, or `epoch` above [`GREATEST_EPOCH`].

@@ -69,17 +69,17 @@ struct Replica {
     fpp: f64,
 }
 
-/// What a message did.
+/// The effect of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Received {
     /// The peer that it is about.
     pub peer: String,
-    /// What happened.
+    /// The change to its filter.
     pub step: Step,
 }
 
-/// What a message did to the filter of a peer.
+/// The effect of a message on the filter of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
@@ -108,7 +108,7 @@ pub struct Candidate<'a> {
     pub age: Duration,
 }
 
-/// What is known about a peer.
+/// The known state of a peer.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Status<'a> {
@@ -176,7 +176,7 @@ impl Peers {
         is_new
     }
 
-    /// Removes a peer; `false` if no peer has that name.
+    /// Removes a peer; `false` if the name is unknown.
     pub fn remove(&mut self, name: &str) -> bool {
         let count = self.peers.len();
         self.peers.retain(|peer| peer.name != name);
@@ -217,7 +217,7 @@ impl Peers {
         Ok(Received { peer: peer.name.clone(), step })
     }
 
-    /// Returns the request for a full copy of a peer's filter, to be sent to it; `None` if there is no such peer. A
+    /// Returns the request for a full copy of a peer's filter, to be sent to it; `None` if the peer is unknown. A
     /// cache that starts sends one to each peer.
     pub fn request(&mut self, name: &str, now: Duration) -> Option<Vec<u8>> {
         let peer = self.peers.iter_mut().find(|peer| peer.name == name)?;
@@ -337,7 +337,7 @@ impl Peer {
         self.confirm(changes, now);
     }
 
-    /// A later filter was published. What the cache held before a restart says nothing about now.
+    /// A later filter was published. After a restart, earlier statistics of the cache no longer apply.
     fn later(&mut self, point: Point) {
         if self.latest.is_none_or(|latest| latest.order() <= point.order()) {
             self.latest = Some(point);

@@ -11,9 +11,9 @@ use umbel_share::sign::Signature;
 use crate::made::{secret_key, signed_as};
 use crate::{delta_of, packed, patched, unpacked};
 
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shared");
+pub(crate) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shared");
 
-fn cases(array: &str) -> Vec<Value> {
+pub(crate) fn cases(array: &str) -> Vec<Value> {
     let text = fs::read_to_string(Path::new(FOLDER).join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&text).unwrap();
     manifest[array].as_array().unwrap().clone()

@@ -36,13 +36,18 @@ pub(crate) fn secret_key(digits: &str) -> SecretKey {
     SecretKey::from_bytes(std::array::from_fn(byte))
 }
 
-/// A file signed as a case of the manifest says.
+/// A file signed as a manifest case describes.
 pub(crate) fn signed_as(case: &Value, of: &[u8]) -> Vec<u8> {
     let [secret, list] = ["secret", "list"].map(|field| case[field].as_str().expect("a text"));
     let label = Label::new(list, case["serial"].as_u64().expect("a number")).expect("a name");
+    signed_with(of, &secret_key(secret), &label)
+}
+
+/// A file with a signature.
+pub(crate) fn signed_with(file: &[u8], key: &SecretKey, label: &Label) -> Vec<u8> {
     let mut signer = Signer::new(Vec::new());
-    signer.write_all(of).unwrap();
-    signer.finish(&secret_key(secret), &label).unwrap()
+    signer.write_all(file).unwrap();
+    signer.finish(key, label).unwrap()
 }
 
 const CACHE: &str = "cache-1.example:3128";

@@ -13,10 +13,10 @@ use std::io::Read;
 
 use umbel::internals::{GOLDEN, mix, place};
 use umbel::{AnyFilter, Filter, InsertError, KeyHasher, Kind, Plan};
-use umbel_share::sign::{Label, SecretKey, Signer};
+use umbel_share::sign::{Label, SecretKey};
 use umbel_share::{ShareError, delta, pack};
 
-use made::{delta_of, file, packed};
+use made::{delta_of, file, packed, signed_with};
 
 fn unpacked(packed: &[u8]) -> Result<Vec<u8>, ShareError> {
     let mut decoder = pack::Decoder::new(packed, u64::MAX)?;
@@ -34,11 +34,8 @@ fn patched(old: &[u8], delta: &[u8]) -> Result<Vec<u8>, ShareError> {
     Ok(new)
 }
 
-/// A file with a signature.
 fn signed(file: &[u8], key: &SecretKey) -> Vec<u8> {
-    let mut signer = Signer::new(Vec::new());
-    std::io::Write::write_all(&mut signer, file).unwrap();
-    signer.finish(key, &Label::default()).unwrap()
+    signed_with(file, key, &Label::default())
 }
 
 /// A key for tests.

@@ -1,4 +1,4 @@
-//! What was packed or patched is, byte for byte, what it was.
+//! Packing and patching give back every byte.
 
 use proptest::prelude::*;
 use umbel::{FileError, Filter, KeyHasher, Kind, Plan};
@@ -40,7 +40,7 @@ fn signatures_of_the_filter_survive() {
     assert!(unpacked(&packed(&old)).unwrap() == old);
     let delta = delta_of(&old, &new).unwrap();
     assert!(patched(&old, &delta).unwrap() == new);
-    // The signature is no part of what a delta is applied to.
+    // A delta is applied to the file without its signature.
     let (bare, _) = old.split_at(old.len() - umbel_share::sign::BLOCK);
     let patched = patched(bare, &delta).unwrap();
     let signature = Signature::of_bytes(&patched).unwrap().unwrap();
@@ -102,7 +102,7 @@ fn damaged_filters_are_not_packed() {
     assert!(payload(pack(&damaged).unwrap_err()));
     assert!(payload(delta_of(&damaged, &file).unwrap_err()));
     assert!(payload(delta_of(&file, &damaged).unwrap_err()));
-    // Its checksums are those of the base, its payload is not.
+    // It has the checksums of the base, but another payload.
     let delta = delta_of(&file, &file).unwrap();
     assert!(patched(&damaged, &delta).is_err());
     for length in [0, 7, 127, 128, 1_000, file.len() - 1] {

@@ -9,7 +9,7 @@ fn entropy(chance: f64) -> f64 {
     [chance, 1.0 - chance].into_iter().filter(|p| *p > 0.0).map(|p| -p * p.log2()).sum()
 }
 
-/// A classic filter of the paper: `ratio` bits per key, so many probes.
+/// A classic filter of the paper: `ratio` bits per key, and this many probes.
 fn sent(keys: u64, ratio: f64, probes: u32) -> AnyFilter {
     let fpp = (-(-f64::from(probes) / ratio).exp_m1()).powi(probes as i32);
     let plan = Plan::for_sending(keys, fpp, probes).unwrap();
@@ -17,7 +17,7 @@ fn sent(keys: u64, ratio: f64, probes: u32) -> AnyFilter {
     assert!((plan.bits_per_key() / ratio - 1.0).abs() < 0.01 && plan.probes() == probes);
     let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
     add(&mut filter, 0..keys);
-    // Surely, from so many keys on.
+    // Guaranteed from this many keys on.
     assert!(keys < 100_000 || filter.receipt().fpp <= fpp);
     filter
 }
@@ -54,7 +54,7 @@ fn ten_million_keys_as_in_the_paper() {
 /// changed.
 #[test]
 fn one_percent_more_keys() {
-    // A stable one forgets others for them.
+    // A stable filter forgets other keys to make room.
     for kind in FILLED.into_iter().filter(|kind| *kind != Kind::Stable) {
         let (old, new) = grown(kind, 303_000, [300_000, 303_000]);
         let delta = delta_of(&old, &new).unwrap();

@@ -1,5 +1,5 @@
-//! Summaries and their messages: no filter but one that the peer published, whatever happens to messages; damage;
-//! golden bytes; and what replicas get wrong, next to the formula.
+//! Summaries and their messages: a peer's filter is always one that was published, whatever happens to messages; damage;
+//! golden bytes; and the errors of replicas, next to the formula.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -15,6 +15,7 @@ use umbel_share::summary::stale::{Errors, Mix, errors, mean_staleness};
 use umbel_share::summary::{Address, GroupKey, Limits, Peers, Settings, Step, Summary};
 
 use crate::Random;
+use crate::golden::{FOLDER, cases};
 use crate::made::messages;
 use crate::world::{Event, World, expected, kept, peers, published, step, summary, version};
 
@@ -56,7 +57,7 @@ fn each_fault_is_noticed() {
         sender.insert(key);
         messages.extend(published(&mut sender));
     }
-    // Without the first filter a delta is of no use, and it is requested once per second.
+    // A delta without the first filter cannot be applied; that filter is requested once per second.
     let first = step(&mut receiver, &messages[0], at(0));
     let Step::Missing(Some(request)) = first else { panic!("{first:?}") };
     assert_eq!(step(&mut receiver, &messages[1], at(0)), Step::Missing(None));
@@ -83,7 +84,7 @@ fn each_fault_is_noticed() {
     let full = sender.answer(&request, Address::Verified).unwrap();
     assert_eq!(step(&mut receiver, &full, at(2)), Step::Confirmed);
 
-    // A restart: what it held says nothing any more.
+    // A restart: the earlier content no longer counts.
     let mut sender = summary("a", 2, 1_000, 0.01);
     let Step::Missing(Some(request)) = step(&mut receiver, &sender.beat(), at(3)) else { panic!() };
     assert!(receiver.candidates(100u64, at(3)).is_empty());
@@ -107,7 +108,7 @@ fn holding(name: &str, epoch: u64, key: u64) -> (Summary, Vec<u8>) {
     (sender, delta)
 }
 
-/// As somebody else could write it: with right checksums.
+/// As another program could write it: with correct checksums.
 fn forged(message: &[u8], epoch: u64, sequence: u64) -> Vec<u8> {
     let mut message = message.to_vec();
     message[24..32].copy_from_slice(&epoch.to_le_bytes());
@@ -118,7 +119,7 @@ fn forged(message: &[u8], epoch: u64, sequence: u64) -> Vec<u8> {
     message
 }
 
-/// No message silences a cache for good: not by an epoch that no clock shows, nor by the greatest that one may.
+/// No message can silence a cache for good: neither an epoch beyond any clock nor the greatest possible one.
 #[test]
 fn forged_epochs_are_refused_or_overcome() {
     let greatest = i64::MAX as u64;
@@ -135,15 +136,14 @@ fn forged_epochs_are_refused_or_overcome() {
         }
         let answer = sender.answer(&forged(&request, epoch, u64::MAX), Address::Verified);
         assert_eq!(answer.is_err(), epoch > greatest);
-        // What follows is as after any loss: two beats, each a retry after what was before. Also when the cache restarts.
+        // Recovery is as after any loss: two beats, each a retry of the earlier step. Also when the cache restarts.
         for restarts in [false, true] {
             if restarts {
                 (sender, _) = holding("a", 8, 3);
             }
             for second in [2, 4] {
                 let now = at(second + 10 * u64::from(restarts));
-                let Ok(received) = receiver.receive("a", &sender.beat(), now) else { panic!() };
-                if let Step::Missing(Some(request)) = received.step {
+                if let Step::Missing(Some(request)) = step(&mut receiver, &sender.beat(), now) {
                     let full = sender.answer(&request, Address::Verified).unwrap();
                     receiver.receive("a", &full, now).unwrap();
                 }
@@ -164,13 +164,13 @@ fn tags_are_those_of_the_format() {
     let mut receiver = peers("cache-1.example:3128").with_key(key);
     let request = receiver.request("cache-1.example:3128", at(0)).unwrap();
     let (message, tag) = request.split_at(BEAT);
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    assert_eq!(fs::read(folder.join("testdata/shared/summary-request.message")).unwrap(), message);
+    let folder = Path::new(FOLDER);
+    assert_eq!(fs::read(folder.join("summary-request.message")).unwrap(), message);
     let tag: String = tag.iter().map(|byte| format!("{byte:02x}")).collect();
-    assert!(fs::read_to_string(folder.join("FORMAT.md")).unwrap().contains(&tag), "{tag}");
+    assert!(fs::read_to_string(folder.join("../../FORMAT.md")).unwrap().contains(&tag), "{tag}");
 }
 
-/// A message from one peer says nothing about another.
+/// A message from one peer does not affect another.
 #[test]
 fn no_peer_speaks_for_another() {
     let mut receiver = peers("a");
@@ -186,14 +186,14 @@ fn no_peer_speaks_for_another() {
     assert_eq!(receiver.status(at(1))[0].silent, Some(at(1)), "not even heard");
 }
 
-/// What somebody between two caches may do, who has no key: all messages under way can be seen.
+/// What an attacker without a key can do between two caches: all messages under way are visible.
 #[derive(Clone, Debug)]
 enum Attack {
-    /// A message that was seen arrives, again or late.
+    /// A captured message arrives, again or late.
     Replay(usize),
-    /// A message of the attacker's own: of which form, with which epoch and sequence, and with whose tag.
+    /// The attacker's own message: its form, epoch and sequence, and whose tag it carries.
     Forge(u8, u64, u64, usize),
-    /// A message that was seen, with one field changed and its checksum made right.
+    /// A captured message, with one field changed and its checksum corrected.
     Alter(usize, usize, u64),
     Insert,
     Beat,
@@ -213,7 +213,7 @@ fn attack() -> impl Strategy<Value = Attack> {
     ]
 }
 
-/// With a tag that was seen, or none.
+/// With a captured tag, or none.
 fn tagged(mut message: Vec<u8>, seen: &[Vec<u8>], whose: usize) -> Vec<u8> {
     if let Some(from) = seen.get(whose % (seen.len() + 1)) {
         message.extend_from_slice(&from[from.len() - 16..]);
@@ -222,8 +222,8 @@ fn tagged(mut message: Vec<u8>, seen: &[Vec<u8>], whose: usize) -> Vec<u8> {
 }
 
 proptest! {
-    /// With a key, a message that its group did not make is refused, and changes neither filter, answers nor report; one
-    /// that is repeated never makes a filter older. Then one beat and its answer heal all that was lost.
+    /// With a key, a message from outside the group is refused, and changes neither filter, answers nor report; a repeated
+    /// one never makes a filter older. Afterwards one beat and its answer repair all losses.
     #[test]
     fn no_forged_message_changes_an_answer(attacks in prop::collection::vec(attack(), 1..100)) {
         let key = || GroupKey::new(Secret::new([7; 16]));
@@ -255,7 +255,7 @@ proptest! {
                     keys.push(key);
                     sender.insert(key);
                     if let Some(message) = sender.publish(|| &keys).unwrap() {
-                        // It may be lost: what is under way arrives when it is replayed.
+                        // It may be lost: messages under way arrive when they are replayed.
                         seen.push(message);
                     }
                     continue;
@@ -290,7 +290,7 @@ proptest! {
             let after = (kept(&receiver, "a"), format!("{:?}", receiver.status(now)));
             prop_assert!(before == after, "changed by {:?}", forged);
         }
-        // Without more attacks, it is what the sender has published.
+        // Without more attacks, it is the published filter.
         for _ in 0..2 {
             now += Duration::from_secs(2);
             if let Step::Missing(Some(request)) = receiver.receive("a", &sender.beat(), now).unwrap().step {
@@ -301,7 +301,7 @@ proptest! {
     }
 }
 
-/// Whoever repeats the latest messages of a cache that is gone does not make it look alive.
+/// Repeating the latest messages of a dead cache does not make it look alive.
 #[test]
 fn a_cache_that_is_gone_looks_silent_whatever_is_repeated() {
     let key = || GroupKey::new(Secret::new([7; 16]));
@@ -328,8 +328,8 @@ fn a_cache_that_is_gone_looks_silent_whatever_is_repeated() {
     }
 }
 
-/// A request whose address is only claimed gets no answer of more than three times its size: whatever it says it has, with
-/// and without a key, and however large the filter is.
+/// A request from an address that is only claimed gets an answer of at most three times its size, whatever the request
+/// contains, with and without a key, and however large the filter is.
 #[test]
 fn answers_to_claimed_addresses_are_small() {
     let cases = [(10, false), (10, true), (1_000, true), (100_000, false), (100_000, true)];
@@ -460,7 +460,7 @@ fn the_status_says_what_a_filter_gets_wrong() {
     (0..1_000u64).for_each(|key| sender.insert(key));
     published(&mut sender);
     receiver.receive("a", &sender.full(), at(0)).unwrap();
-    // 50 leave and 30 come: 5 % of what the filter was made from, and 3 in 98 of what is held.
+    // 50 leave and 30 come: 5 % of the published filter's keys, and 3 in 98 of the present ones.
     (0..50u64).for_each(|key| assert!(sender.remove(key)));
     (1_000..1_030u64).for_each(|key| sender.insert(key));
     receiver.receive("a", &sender.beat(), at(1)).unwrap();
@@ -496,16 +496,13 @@ fn deltas_are_small() {
 
 #[test]
 fn golden_messages() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/shared");
-    let text = fs::read_to_string(folder.join("manifest.json")).unwrap();
-    let manifest: Value = serde_json::from_str(&text).unwrap();
-    let cases = manifest["messages"].as_array().unwrap().iter();
-    let listed: BTreeSet<_> =
-        cases.flat_map(|case| [&case["file"], &case["result"]]).filter_map(Value::as_str).collect();
+    let cases = cases("messages");
+    let files = cases.iter().flat_map(|case| [&case["file"], &case["result"]]);
+    let listed: BTreeSet<_> = files.filter_map(Value::as_str).collect();
     let made = messages();
     assert_eq!(listed, made.iter().map(|(name, _)| *name).collect());
     for (name, made) in &made {
-        let file = fs::read(folder.join(name)).unwrap();
+        let file = fs::read(Path::new(FOLDER).join(name)).unwrap();
         assert!(file == *made, "{name} would be written otherwise");
     }
 }
@@ -531,14 +528,14 @@ impl Simulation {
         let mut random = Random(seed);
         let mut sender = summary("a", 1, self.keys, self.threshold);
         let mut receiver = peers("a");
-        // Below the first key, there are some that have left.
+        // Keys below the first one count as departed.
         let (mut oldest, mut newest) = (self.keys, 2 * self.keys);
         (oldest..newest).for_each(|key| sender.insert(key));
         published(&mut sender);
         receiver.receive("a", &sender.full(), at(0)).unwrap();
         let mut under_way: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
         let (mut false_hits, mut false_misses) = (0, 0);
-        // Not counted: until the first messages have arrived.
+        // Not counted until the first messages have arrived.
         let warm = 2 * PACE * self.keys;
         for request in 0..warm + REQUESTS {
             if request % PACE == 0 {
@@ -564,7 +561,7 @@ impl Simulation {
         (false_hits, false_misses, sender.plan())
     }
 
-    /// A key by the mix: held ones are from `oldest` to `newest`, those that left are below.
+    /// A key by the mix: held keys are from `oldest` to `newest`, departed ones are below.
     fn draw(&self, random: &mut Random, oldest: u64, newest: u64) -> u64 {
         let unit = |random: &mut Random| random.below(1 << 52) as f64 / (1u64 << 52) as f64;
         let window = (WINDOW * self.keys as f64) as u64;
@@ -575,7 +572,7 @@ impl Simulation {
             _ if is_young => newest - 1 - random.below(window),
             _ if choice < held => oldest + random.below(self.keys - window),
             _ if choice < held + departed * held * WINDOW => oldest - 1 - random.below(window),
-            // Nobody's.
+            // A key that the cache never had.
             _ => (1 << 40) + random.below(1 << 40),
         }
     }

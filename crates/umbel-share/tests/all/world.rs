@@ -1,4 +1,4 @@
-//! A cache, a peer, and what may happen to the messages between them: the peer has no filter but one that was published.
+//! A cache, a peer, and possible accidents to messages between them: the peer only ever has filters that were published.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) fn expected<'a>(summary: &Summary, keys: impl IntoIterator<Item = &'a
     filter.to_bytes()
 }
 
-/// What a message does to a receiver.
+/// The effect of a message on a receiver.
 pub(crate) fn step(receiver: &mut Peers, message: &[u8], now: Duration) -> Step {
     receiver.receive("a", message, now).unwrap().step
 }
@@ -44,7 +44,7 @@ pub(crate) fn version(message: &[u8]) -> (u64, u64) {
     (field(24), field(32))
 }
 
-/// What may happen to a cache, to messages under way, and to time.
+/// Possible events: to a cache, to messages under way, and to time.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Insert(u8),
@@ -121,7 +121,7 @@ impl World {
         self.note();
     }
 
-    /// A message reaches the side that it is for.
+    /// A message reaches its receiver.
     fn arrive(&mut self, message: &[u8]) {
         if message[10] == 4 {
             if let Ok(answer) = self.summary.answer(message, Address::Verified) {
@@ -190,7 +190,7 @@ impl World {
         self.check();
     }
 
-    /// The network works again: two beats heal, each a retry after what was before.
+    /// The network works again: two beats repair everything, each a retry of the earlier step.
     fn heal(&mut self) {
         for _ in 0..2 {
             self.now += Limits::default().retry;
@@ -206,7 +206,7 @@ impl World {
         assert!(status.is_current && status.behind == 0, "{status:?}");
     }
 
-    /// Lets events happen, and then heals; asserts that nothing is requested any more.
+    /// Lets events happen, then repairs; asserts that nothing is requested any more.
     pub(crate) fn live(mut self, events: &[Event]) {
         events.iter().for_each(|event| self.happen(event));
         self.heal();

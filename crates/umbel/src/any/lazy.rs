@@ -40,7 +40,7 @@ pub struct LazyFilter<H: Hashing = KeyHasher> {
     header: Header,
     /// The first block of each part in the payload.
     starts: Vec<usize>,
-    /// What is known about each chunk of the payload.
+    /// The state of each chunk of the payload: unknown, right or damaged.
     known: Box<[AtomicU8]>,
     /// Chunks not known to be right.
     unknown: AtomicUsize,

@@ -215,8 +215,8 @@ impl<H: Hashing> AnyFilter<H> {
         self.merge(other, Merge::Intersection)
     }
 
-    /// Folds a filter that turned out too large, as [`Blocked::shrink_to`](crate::Blocked::shrink_to) does, with room for
-    /// `keys` keys, or for those that it holds by estimate if these are certainly more.
+    /// Folds a filter that turned out too large, as [`Blocked::shrink_to`](crate::Blocked::shrink_to) does, with room
+    /// for `keys` keys, or for its estimated keys if these are certainly more.
     ///
     /// # Errors
     /// [`MergeError::NotFolding`]; [`MergeError::OutOfMemory`].

@@ -12,18 +12,18 @@ use crate::kinds::prelude::*;
 use crate::kinds::{blocked, classic, sliced, spread};
 
 /// A filter in a file that any number of threads and processes insert into and query at the same time, without locks:
-/// all see each other's keys at once. For blocked, classic and sliced filters.
+/// each sees the others' keys immediately. For blocked, classic and sliced filters.
 ///
 /// The file is mapped, and bits are set in it by atomic operations. A key whose insertion has returned is in the file,
 /// even if the process is killed then; after a power failure, if [`sync`](Self::sync) has returned since.
 ///
-/// While a file is in shared use it has no checksums, and says so: whoever opens it in another way gets
-/// [`FileError::Unsealed`]. The last one to close it seals it again, by [`seal`](Self::seal) or by dropping this; the
-/// checksums then vouch for the bits as they are at that moment. If that one was killed, the file stays unsealed, with
-/// every key, until it is opened here again and closed. Damage meanwhile goes unnoticed.
+/// A file in shared use has no checksums, and is marked so: opening it in another way fails with
+/// [`FileError::Unsealed`]. The last user to close it seals it, by [`seal`](Self::seal) or by dropping this; the
+/// checksums then vouch for the bits as they are at that moment. If the last user was killed, the file stays unsealed,
+/// with every key, until it is opened here again and closed. Damage meanwhile goes unnoticed.
 ///
-/// Each user holds a shared lock on the file, so `umbel add` and others that lock a file to replace it wait until all
-/// have closed it. A child of a fork must open it for itself; it may not use what its parent opened.
+/// Each user holds a shared lock on the file, so `umbel filter add` and other programs that lock a file to replace it
+/// wait until all have closed it. A child of a fork must open it again; it may not use what its parent opened.
 ///
 /// ```
 /// # #![allow(unsafe_code)]
@@ -42,7 +42,7 @@ use crate::kinds::{blocked, classic, sliced, spread};
 /// # Ok::<(), umbel::Error>(())
 /// ```
 pub struct SharedFile<H: Hashing = KeyHasher> {
-    /// In a file that is locked, for all who insert.
+    /// In a locked file, for all users.
     blocks: WritableBlocks,
     kernel: Kernel,
     header: Header,
@@ -57,9 +57,9 @@ pub struct SharedFile<H: Hashing = KeyHasher> {
 impl SharedFile {
     /// Opens the filter in a file for shared use.
     ///
-    /// The first user checks the whole file; for one that is in shared use already, or was left unsealed, only header
-    /// and length can be checked. Waits while others have the file locked to replace it: afterwards its name may lead
-    /// to another file.
+    /// The first user checks the whole file; if it is in shared use already, or was left unsealed, only header and
+    /// length can be checked. Waits while other programs have the file locked to replace it: afterwards its name may
+    /// refer to another file.
     ///
     /// # Errors
     /// As [`AnyFilter::read`]; [`FileError::NotShared`] for other kinds; the system's errors of locks and mappings.
@@ -89,7 +89,7 @@ impl<H: Hashing> SharedFile<H> {
         let Opened { header, hasher, description, .. } = opened;
         loop {
             match file.try_lock() {
-                // Nobody else uses it.
+                // There is no other user.
                 Ok(()) => {
                     format::unseal(file, &header)?;
                     file.unlock()?;
@@ -112,7 +112,7 @@ impl<H: Hashing> SharedFile<H> {
         Ok(Self { blocks, kernel, header, hasher, description, plan, process, is_open: true })
     }
 
-    /// Inserts a key; true if it was certainly new. Of several that insert one new key at the same time, each may get true.
+    /// Inserts a key; true if it was certainly new. Threads that insert one new key at the same time may all get true.
     #[inline]
     pub fn insert(&self, key: impl Key<H>) -> bool {
         self.insert_hash(key.key_hash(&self.hasher))
@@ -163,7 +163,7 @@ impl<H: Hashing> SharedFile<H> {
         AnyFilter::open(Opened { header, hasher, description, parts: vec![copy] })
     }
 
-    /// Writes to disk what was inserted: returns when a power failure can no longer take it.
+    /// Writes the insertions to disk; once it returns, they survive a power failure.
     ///
     /// # Errors
     /// The system's errors.
@@ -171,8 +171,8 @@ impl<H: Hashing> SharedFile<H> {
         self.blocks.sync()
     }
 
-    /// Closes the file, and seals it if nobody else has it open: it gets the checksums of the bits that it has now.
-    /// Returns whether it is sealed.
+    /// Closes the file, and seals it with the checksums of its present bits if there is no other user. Returns whether
+    /// it is sealed.
     ///
     /// # Errors
     /// The system's errors; the file is then unsealed.
@@ -188,7 +188,7 @@ impl<H: Hashing> SharedFile<H> {
         self.blocks.sync()?;
         let file = &self.blocks.file.file;
         file.unlock()?;
-        // Each unlocks before it tries to lock: of the last two, one succeeds.
+        // Each unlocks before it tries to lock, so one of the last two succeeds.
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(false),
@@ -229,7 +229,7 @@ impl<H: Hashing> SharedFile<H> {
         (self.plan.kind() == Kind::Blocked).then(|| &blocks[place])
     }
 
-    /// Whether something holds for all bits of a key of a classic or a sliced filter.
+    /// Whether a condition holds for all bits of a key of a classic or a sliced filter.
     #[inline]
     fn all(&self, hash: KeyHash, each: impl FnMut(u64) -> bool) -> bool {
         match self.plan.kind() {
@@ -277,7 +277,7 @@ impl<H: Hashing> SharedFile<H> {
     }
 }
 
-/// Seals it, as [`seal`](SharedFile::seal) does, but without a report of errors.
+/// Seals it, as [`seal`](SharedFile::seal) does, but ignores errors.
 impl<H: Hashing> Drop for SharedFile<H> {
     fn drop(&mut self) {
         if self.is_open {

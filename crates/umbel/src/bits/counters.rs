@@ -76,7 +76,7 @@ pub(crate) fn sum(counters: &mut [Block], other: &[Block]) {
     counters.iter_mut().for_each(|plane| plane.or(&carry));
 }
 
-/// Joins all groups of `planes` blocks with those of `others`, by [`sum`] or [`lesser`].
+/// Joins each group of `planes` blocks with its counterpart in `others`, by [`sum`] or [`lesser`].
 pub(crate) fn join_all(
     counters: &mut [Block],
     others: &[Block],

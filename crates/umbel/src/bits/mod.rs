@@ -51,7 +51,7 @@ impl Block {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Whether no bit is set.
+    /// Whether all bits are clear.
     #[inline(always)]
     pub(crate) fn is_zero(&self) -> bool {
         self.0.iter().fold(0, |all, word| all | word) == 0
@@ -94,7 +94,7 @@ pub(crate) fn count_ones(blocks: &[Block]) -> u64 {
     blocks.iter().map(|block| u64::from(block.count_ones())).sum()
 }
 
-/// Whether no bit is set in any block.
+/// Whether all bits of all blocks are clear.
 pub(crate) fn are_zero(blocks: &[Block]) -> bool {
     blocks.iter().all(Block::is_zero)
 }

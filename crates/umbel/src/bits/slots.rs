@@ -39,7 +39,7 @@ pub(crate) fn get<const WIDTH: u32>(bytes: &[u8], slot: u32, width: u32) -> u64 
                     bytes.get(byte..).and_then(|bytes| bytes.first_chunk());
                 word.map_or_else(|| end(bytes, byte), |word| u64::from_le_bytes(*word))
             };
-            // Eight bytes hold a slot of up to 57 bits, at whichever bit of the first byte it begins.
+            // Eight bytes hold a slot of up to 57 bits, wherever it begins in the first byte.
             match word(byte) >> shift {
                 low if width <= 57 => low,
                 low => low | word(byte + 8) << 1 << (63 - shift),

@@ -10,7 +10,7 @@ pub struct Comparison {
     pub left: Estimate,
     /// Estimated keys of the second set.
     pub right: Estimate,
-    /// What the sets share; `None` if every bit is set in one filter or the other, which allows no estimate.
+    /// The estimated overlap of the sets; `None` if every bit is set in one filter or the other.
     pub overlap: Option<Overlap>,
     /// The bits compared: as many as the smaller filter has.
     #[doc(hidden)]

@@ -66,7 +66,7 @@ pub(crate) trait Core: Sized {
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
         Ok(vec![header.plan::<Self::Plans>()?.bytes()])
     }
-    /// Makes the core from a header and its parts, which are as long as `layout` says.
+    /// Makes the core from a header and its parts, with lengths from `layout`.
     fn open(header: &Header, parts: Vec<Self::Storage>) -> Result<Self, FileError>;
     /// The receipt, computed from its own bits.
     fn receipt(&self, scheme: Scheme) -> Receipt;

@@ -287,7 +287,7 @@ pub(crate) fn hashes_of<'a, K: Key<H>, H>(keys: &'a [K], hasher: &H) -> Cow<'a, 
     }
 }
 
-/// Checks that two filters hold keys of the same description, hashed alike; returns that of all.
+/// Checks that two filters hold keys of the same description, hashed alike; returns the description of all keys.
 pub(crate) fn same_keys<C, D>(
     left: &Hashed<C, impl Hashing>,
     right: &Hashed<D, impl Hashing>,

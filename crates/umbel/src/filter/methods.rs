@@ -228,7 +228,7 @@ macro_rules! merges {
 
             /// Keeps the keys that both filters hold; a counting filter keeps the lower count.
             ///
-            /// The rate is at most that of the better input (the smaller one, if sizes differ), and above the rate of a
+            /// The rate is at most the better input's (the smaller one's, if sizes differ), and above the rate of a
             /// filter made from the common keys alone. The larger filter is folded to the smaller size.
             ///
             /// # Errors

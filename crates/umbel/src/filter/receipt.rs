@@ -5,7 +5,7 @@ use crate::math::Estimate;
 use crate::plan::{Kind, Plan};
 use crate::prelude::*;
 
-/// What a filter holds and delivers now. Everything but the plan is computed from the bits, not read from the file.
+/// The present content and rate of a filter. Everything but the plan is computed from the bits, not read from the file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Receipt {

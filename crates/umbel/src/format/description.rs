@@ -6,15 +6,15 @@ use crate::error::{FieldError, check_field};
 use crate::plan::Kind;
 use crate::prelude::*;
 
-/// A description of a filter's keys, for people who find the file, and for programs that check that they look up what
-/// was inserted. Hashing does not depend on it.
+/// A description of a filter's keys, for people who find the file, and for programs that check that they look up the
+/// right keys. Hashing does not depend on it.
 ///
 /// It is a list of names and values, in order. Three names have a meaning; others are stored as they are:
 ///
 /// | name | value |
 /// |---|---|
 /// | `field` | a field of the records that keys were taken from; once for each, in the order of the key |
-/// | `type` | the type of the keys: that of a [`KeyForm`], or another one |
+/// | `type` | the type of the keys: the name of a [`KeyForm`], or another one |
 /// | `normalization` | what was done to keys before they were hashed, such as `ignore-case`; once for each step, in order |
 ///
 /// ```
@@ -32,7 +32,7 @@ use crate::prelude::*;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyDescription {
     entries: Vec<(String, String)>,
-    /// The form that the entries say: it is asked for with every key.
+    /// The form in the entries, kept here because it is read for every key.
     form: Option<KeyForm>,
 }
 
@@ -47,11 +47,11 @@ pub struct OtherKeys {
     pub filter: String,
     /// The keys looked up, in words.
     pub wanted: String,
-    /// What the filter's keys are prefixes of; `None` for other keys.
+    /// The family whose prefixes the filter's keys are; `None` for other keys.
     pub prefixes: Option<Family>,
 }
 
-/// What the keys of a filter of prefixes are prefixes of: FORMAT.md, section 23. The crate `umbel-net` makes and
+/// The families of prefixes that a filter can hold: FORMAT.md, section 23. The crate `umbel-net` makes and
 /// queries such filters.
 ///
 /// There are only these two, so a match over both is complete. Every use must decide what a key, a length and an answer
@@ -83,19 +83,19 @@ impl fmt::Display for Family {
     }
 }
 
-/// How the keys of a filter became bytes: whoever looks up keys has to make their bytes in the same way.
+/// How the keys of a filter became bytes; programs that look up keys must make their bytes in the same way.
 ///
-/// The front ends note it with the first key, and ask in that form: digits become integers in a filter of integers, and
-/// integers their digits in one of text. The library leaves it to the caller, who knows the types of the keys.
+/// The front ends note it with the first key, and query in that form: digits become integers in a filter of integers,
+/// and integers their digits in a filter of text. The library leaves it to the caller, who knows the types of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyForm {
-    /// Lines, fields of records, or what clients of a server send: a number is the text of its digits.
+    /// Lines, fields of records, or arguments from a server's clients: a number is the text of its digits.
     Text,
-    /// Texts and bytes that a program gave as such: it may have other types for numbers.
+    /// Texts and bytes that a program inserted as such; it may have other types for numbers.
     Bytes,
     /// Integers, 8 little-endian bytes each.
     Integer,
-    /// Several of these.
+    /// Several of these forms.
     Mixed,
 }
 
@@ -112,8 +112,8 @@ impl KeyForm {
         }
     }
 
-    /// Returns the key of an integer that is written in decimal digits, from -2⁶³ to 2⁶⁴ - 1; `None` for any other text, and
-    /// for one that no program writes: with a plus sign, or with zeros in front.
+    /// Returns the key of an integer written in decimal digits, from -2⁶³ to 2⁶⁴ - 1; `None` for any other text,
+    /// including unusual notations: a plus sign, or leading zeros.
     ///
     /// ```
     /// use umbel::KeyForm;
@@ -131,7 +131,7 @@ impl KeyForm {
         signed.or_else(|_| text.parse().map(u64::to_le_bytes)).ok()
     }
 
-    /// Returns the form of keys some of which have the form of `self` and others `other`.
+    /// Returns the form of keys of which some have the form `self` and others `other`.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         match (self, other) {
@@ -142,7 +142,7 @@ impl KeyForm {
     }
 }
 
-/// The description of keys of which only the form is noted.
+/// The description of keys when only their form is known.
 impl From<KeyForm> for KeyDescription {
     fn from(form: KeyForm) -> Self {
         Self { entries: vec![(TYPE.to_owned(), form.name().to_owned())], form: Some(form) }
@@ -198,8 +198,8 @@ impl KeyDescription {
         self.form = KeyForm::ALL.into_iter().find(is);
     }
 
-    /// Notes that the filter has keys of a form, besides those that it has. Keys of another type, such as prefixes of
-    /// addresses, stay what they are.
+    /// Notes that the filter also has keys of this form. Keys of another type, such as prefixes of addresses, keep
+    /// their type.
     ///
     /// # Errors
     /// [`FieldError`] if the description has no room for it.
@@ -217,8 +217,8 @@ impl KeyDescription {
         }
     }
 
-    /// The description of the keys of two filters together; `None` if they cannot be together. All but their forms must be
-    /// equal, or one filter has nothing but its form.
+    /// The description of the keys of two filters together; `None` if they do not fit together. Everything but their
+    /// forms must be equal, or one filter may have only a form.
     pub(crate) fn with(&self, other: &Self) -> Option<Self> {
         let part = |keys: &Self, types: bool| {
             let entries = keys.entries.iter().filter(|(name, _)| (name == TYPE) == types);
@@ -254,8 +254,8 @@ impl KeyDescription {
     ///
     /// Both must consist of the same fields in the same order, except that the key of one field is just its bytes: it
     /// may be looked up in a filter that names no fields, and a whole line in a filter of one field. The fields of a
-    /// filter of rows are its attributes, which each query names itself, so they are not compared. Both must be integers,
-    /// or neither, unless the filter's form is not noted or mixed; of types that are no [`KeyForm`], both must have the
+    /// filter of rows are its attributes, which each query names itself, so they are not compared. Both must be
+    /// integers, or neither, unless the filter's form is not noted or mixed; types other than a [`KeyForm`] must be the
     /// same. Both must have the same normalization. Other entries are not compared.
     ///
     /// # Errors
@@ -280,7 +280,7 @@ impl KeyDescription {
         Err(OtherKeys { filter: self.in_words(), wanted: wanted.in_words(), prefixes })
     }
 
-    /// Returns what the keys are prefixes of, by their type; `None` for other keys.
+    /// Returns the family whose prefixes the keys are, by their type; `None` for other keys.
     #[doc(hidden)]
     pub fn prefixes(&self) -> Option<Family> {
         let is = |family: &Family| self.values(TYPE).eq([family.key_type()]);

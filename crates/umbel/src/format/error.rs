@@ -44,7 +44,7 @@ pub enum FileError {
     /// The file is in shared use, or its last user was killed: its payload has no checksums.
     #[error(
         "the filter is in shared use, or its last user was killed before it sealed the file: its bits have no checksums; \
-         open it for shared use, too, or close it there; if nobody has it open, umbel add seals it"
+         open it for shared use, too, or close it there; if nobody has it open, umbel filter add seals it"
     )]
     Unsealed,
     /// A filter of this kind cannot be in shared use.

@@ -58,7 +58,7 @@ pub const MAGIC: [u8; 8] = *b"\x89UMBEL\r\n";
 /// Payload bytes covered by one checksum: a reader of a mapped file can check only the parts it touches.
 pub const CHUNK: usize = 1 << 20;
 
-/// What a file in shared use has in place of the checksum of its table. Part of the format.
+/// The mark of a file in shared use, in place of the checksum of its table. Part of the format.
 const UNSEALED: [u8; 8] = *b"unsealed";
 
 /// XXH3, 64 bits; the seed is the chunk's number, so chunks cannot change places.

@@ -31,9 +31,9 @@ pub(crate) fn is_unsealed(mut file: &File) -> Result<bool, FileError> {
     Ok(last == UNSEALED)
 }
 
-/// Seals a file that is marked as in shared use: it gets the checksums of the bits that it has now. Returns whether it was
-/// marked; any other file, also one that is no filter of umbel, stays as it is. The file must be open for reading and
-/// writing, and nobody may change it meanwhile: lock it.
+/// Seals a file that is marked as in shared use, with the checksums of its present bits. Returns whether it was marked;
+/// any other file is unchanged, even if it is not an umbel filter. The file must be open for reading and writing, and
+/// must not change meanwhile: lock it.
 ///
 /// # Errors
 /// [`FileError::Io`].

@@ -66,7 +66,7 @@ impl<B> fmt::Debug for ByHash<B> {
     }
 }
 
-/// A hasher equals its clones, and no other.
+/// A hasher equals only its clones.
 impl<B> PartialEq for ByHash<B> {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id

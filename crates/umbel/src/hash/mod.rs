@@ -53,7 +53,7 @@ impl KeyHash {
     }
 
     /// Converts a 64-bit hash computed elsewhere: `high` is the hash, `low` its product with an odd constant, rotated
-    /// so that the bits used first depend on most bits of the hash.
+    /// to make the bits used first depend on most bits of the hash.
     ///
     /// Two keys with equal 64-bit hashes are one key to the filter, which adds n·2⁻⁶⁴ to the rate: under 1 % of it as
     /// long as n/fpp is below 1.8e17. The hash must be well mixed.
@@ -357,7 +357,7 @@ pub struct Prehashed {
 }
 
 impl Prehashed {
-    /// Names a hash function by an id: any number that no other function of yours has, such as 8 letters of its name.
+    /// Names a hash function by an id: any number that none of your other functions has, such as 8 letters of its name.
     pub const fn new(id: u64) -> Self {
         Self { id }
     }
@@ -496,7 +496,7 @@ pub enum SchemeError {
         "the secret has the id {1:016x}, but the filter was built with {0:016x}; give that one"
     )]
     WrongSecret(u64, u64),
-    /// So many bytes of a file, or of text, are no secret.
+    /// This many bytes of a file, or of text, are not a secret.
     #[error(
         "a secret has 16 bytes, or 32 hexadecimal digits, or is a text that begins with {SECRET_TAG} and has the right check; found {0} bytes"
     )]
@@ -510,7 +510,7 @@ pub enum SchemeError {
          program that computes them"
     )]
     Prehashed(u64),
-    /// A random secret was requested, but there is no source of randomness, or it failed with this code of the system.
+    /// A random secret was requested, but the system has no source of randomness, or its source failed with this code.
     #[error("there are no random bytes to be had here{code}; make the secret from 16 bytes of your own source",
         code = .0.map(|code| crate::prelude::format!(" (error {code} of the system)")).unwrap_or_default()
     )]

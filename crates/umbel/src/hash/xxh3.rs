@@ -1,9 +1,9 @@
 //! XXH3 with 128 bits and a seed, for keys of 4 to 128 bytes; other lengths go to a library.
 //!
 //! Most keys are that short, and a general routine costs a third more on them (66 bytes, in one run: 11.5 ns, here
-//! 8.7). The steps are those of Y. Collet's specification,
-//! <https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>; words are at fixed distances from both ends, so no
-//! index is checked.
+//! 8.7). The steps follow Y. Collet's specification,
+//! <https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>; words are at fixed distances from both ends, which
+//! makes bounds checks unnecessary.
 
 use twox_hash::XxHash3_128;
 

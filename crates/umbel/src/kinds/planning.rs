@@ -106,7 +106,7 @@ impl Plan {
     /// | 100,000 | blocked | 0.25 | 0.73 | 1.1 | 8.5 |
     /// | 100,000 | classic | 0.25 | 0.39 | 0.46 | 0.65 |
     ///
-    /// Computed by the [formulas](https://github.com/umbel/umbel/blob/main/docs/mathematics.md#14-the-rate-of-one-filter), which 2,000 filters confirm to within 3 %
+    /// Computed by the [formulas](https://github.com/umbel/umbel/blob/main/docs/internals.md#14-the-rate-of-one-filter), which 2,000 filters confirm to within 3 %
     /// from 1,000 keys on (at 1e-6, 10 %); for blocked filters of 100 keys they overstate it up to 1.5 times.
     ///
     /// ```

@@ -84,7 +84,7 @@ impl<L: Layout> SpreadCore<L> {
     }
 }
 
-/// Calls `each` with the place of every key and its positions, after prefetching them and those of the next keys.
+/// Calls `each` with the place of every key and its positions, after prefetching these and the next keys' positions.
 #[inline]
 pub(super) fn by_positions<T, P: Iterator<Item = u64>>(
     core: &mut T,

@@ -6,21 +6,20 @@
 //!
 //! **Two sets.** With a, b and c keys in A alone, in B alone and in both, a bit is clear in A with probability s^(a+c),
 //! in B with s^(b+c), in both with s^(a+b+c). For each bit that is a distribution over four outcomes with three free
-//! parameters, so the most likely parameters are those that reproduce the three counts of clear bits: |A ∪ B| from the
-//! OR's bits and |A ∩ B| = |A| + |B| − |A ∪ B|. If that is negative, c = 0 is the most likely, and the union is |A| +
-//! |B|.
+//! parameters, so the most likely parameters reproduce the three counts of clear bits: |A ∪ B| from the OR's bits, and
+//! |A ∩ B| = |A| + |B| − |A ∪ B|. If that is negative, c = 0 is the most likely, and the union is |A| + |B|.
 //!
 //! **Intervals** are based on the exact variances and covariances of the three counts. Given the sets, keys are
 //! independent, so any two bits are both clear with a probability that is a product over keys; see `covariance`. The
 //! ends of an interval are the values that would be 1.96 of *their own* standard deviations away from the estimate: at
-//! the edges, with no or all keys shared, the estimated deviation is 0 and says nothing.
+//! the edges, with no or all keys shared, the estimated deviation is 0 and would be useless.
 
 use super::interval::{Estimate, Z95};
 use super::search::border;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// What one key leaves clear: the probabilities that it spares a bit, and two bits.
+/// The probabilities that one key spares a bit, and two bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Coverage {
     bits: f64,
@@ -134,8 +133,8 @@ impl Coverage {
     /// Estimates the keys of two sets, from the clear bits of A's filter, of B's and of their OR. `None` if the OR has
     /// no clear bit.
     ///
-    /// The intersection is as precise as the bits allow. Even for sets that share nothing its standard deviation is
-    /// about √m·fill/((1 − fill)·k) keys in the classic kind, if both filters have this fill.
+    /// The intersection is as precise as the bits allow. Even for disjoint sets its standard deviation is about
+    /// √m·fill/((1 − fill)·k) keys in the classic kind, if both filters have this fill.
     pub fn overlap(&self, left: f64, right: f64, either: f64) -> Option<Overlap> {
         if either < 1.0 {
             return None;

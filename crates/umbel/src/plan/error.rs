@@ -21,16 +21,16 @@ pub enum PlanError {
         "{0} bytes are too few for such a filter; the smallest has 64 bytes, of some kinds more"
     )]
     MemoryTooSmall(u64),
-    /// There are so many keys for so many bits that every key would pass.
+    /// Every key would pass, because there are too many keys for so few bits.
     #[error("{0} keys in {1} bits: every key would pass; give the filter at least one bit per key")]
     TooManyKeys(u64, u64),
-    /// There are so many keys for so many bits of the first link of a scalable filter that it could promise no rate.
+    /// The first link of a scalable filter has too few bits for so many keys to promise any rate.
     #[error(
         "{0} keys in {1} bits: at least half of all keys would pass this first link of a scalable filter, \
          and in the end all; give it at least 3 bits per key"
     )]
     FirstLinkTooSmall(u64, u64),
-    /// There are more keys than the most that one filter of a kind that is built at once can hold.
+    /// There are more keys than one filter of a kind that is built at once can hold.
     #[error(
         "{1} keys; {article} {0} filter is built from at most {2}; build several, each from a part of them",
         article = .0.article()

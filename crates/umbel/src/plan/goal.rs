@@ -1,4 +1,4 @@
-//! What a kind provides for planning, and what planning adds to it for every kind.
+//! The parts of planning that each kind provides, and the parts common to all kinds.
 
 use super::{
     MAX_BITS, MAX_PROBES, MERGE_FROM, Plan, PlanError, SURE_FROM, check_bits, check_fpp,
@@ -10,7 +10,7 @@ use crate::math::search::{border, least};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// What is known of a kind without a filter: its abilities, its parameter, and how it is planned.
+/// The properties of a kind that need no filter: its abilities, its parameter, and its planning.
 ///
 /// Its methods are static, so a program that plans one kind does not contain the others.
 pub(crate) trait Planner {
@@ -18,9 +18,9 @@ pub(crate) trait Planner {
     const KIND: Kind;
     /// The usual variant.
     const USUAL: Variant;
-    /// What its parameter may be, in words; `None` if it has none.
+    /// The valid parameters, in words; `None` if it has none.
     const PARAMETER: Option<&'static str> = None;
-    /// What its payload is made of.
+    /// The cells of its payload.
     const CELLS: &'static str = "bits";
     /// The meaning of the planned keys.
     const CAPACITY: Capacity = Capacity::Most;
@@ -31,7 +31,8 @@ pub(crate) trait Planner {
     const ROWS: bool = false;
     const REMOVES: bool = false;
     const IN_ORDER: bool = false;
-    /// Whether a look-up can tell beforehand which blocks it reads. Other kinds find out as they go, or read all when opened.
+    /// Whether a look-up knows beforehand which blocks it reads. Other kinds find out meanwhile, or read all when
+    /// opened.
     #[cfg_attr(not(feature = "mmap"), allow(dead_code))]
     const KNOWS_READS: bool = Self::PLAIN;
     /// Why its filters do not merge, and what to do instead; `None` if they do.
@@ -185,7 +186,7 @@ fn lowest_rate(
 fn most_keys(bytes: u64, plan: &dyn Fn(u64) -> Result<Plan, PlanError>) -> Result<Plan, PlanError> {
     let exceeds = |plan: &Result<Plan, _>| !plan.as_ref().is_ok_and(|plan| plan.bytes() <= bytes);
     match plan(1) {
-        // What is impossible for one key, such as its rate, is impossible in any memory.
+        // A goal that is impossible for one key, such as the rate, is impossible in any memory.
         Err(error) if !matches!(error, PlanError::TooLarge(..)) => return Err(error),
         one if exceeds(&one) => return Err(PlanError::MemoryTooSmall(bytes)),
         _ => {}

@@ -4,8 +4,8 @@
 //! filter computes from its own bits is at most the planned rate with a probability of at least 99.9 %. For fewer keys
 //! the expected rate is at most the planned one, and [`Plan::fpp_spread`] shows how far single filters are from it.
 //!
-//! This module has what kinds share: [`Plan`], its errors, sizes, and what a kind provides ([`goal`]). Each kind's own
-//! planning is in its folder under `kinds`.
+//! This module has the code that kinds share: [`Plan`], its errors, sizes, and the trait of planners ([`goal`]). Each
+//! kind's own planning is in its folder under `kinds`.
 
 mod error;
 pub(crate) mod goal;
@@ -40,11 +40,11 @@ pub(crate) const SURE_FROM: u64 = MERGE_FROM;
 
 /// A plan for a filter: its parameters and its promise.
 ///
-/// The plan of a scalable filter is for its first link: `keys`, `bits` and `probes` are those of the filter before it
+/// The plan of a scalable filter is for its first link: `keys`, `bits` and `probes` describe the filter before it
 /// grows. Only `fpp` is for the whole, however far it grows; [`link`](Self::link) returns the plans of the links. The
 /// plan of an attributes filter is for the filter of each single attribute: `keys` rows, with at most as many different
-/// values; [`Variant::share`] divides memory among the filters. The plan of a cascade is for its first level; what is
-/// excluded is added to it, see [`for_lists`](Self::for_lists).
+/// values; [`Variant::share`] divides memory among the filters. The plan of a cascade is for its first level; the
+/// excluded keys are added to it, see [`for_lists`](Self::for_lists).
 ///
 /// ```
 /// use umbel::{Kind, Plan};
@@ -74,7 +74,7 @@ impl Plan {
         self.variant
     }
 
-    /// Returns the keys it is planned for. In the scalable kind, those before it grows; in the window kind, the most
+    /// Returns the keys it is planned for. In the scalable kind, the keys before it grows; in the window kind, the most
     /// recent keys, which it remembers; in the stable kind, the insertions through which it remembers a key with a
     /// probability of at least 99 %; in the attributes kind, rows.
     pub fn keys(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Sizes of filters of whole blocks, rounded so that they fold to each other, and the smallest size that keeps a rate.
+//! Sizes of filters of whole blocks, rounded to make them fold to each other, and the smallest size that keeps a rate.
 
 use super::{MAX_BITS, MAX_PROBES, Plan, PlanError, SURE_FROM, check_bits};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};

@@ -1,5 +1,5 @@
-//! The attributes filter, compared with stored rows and filters of plain bits, for every query and through files; its
-//! rates, for unknown values and for values that never came together; and what it refuses.
+//! The attributes filter, compared with stored rows and with filters of plain bits, for every query and through files:
+//! its rates for unknown values and for values that never occurred together, and the errors it returns.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ const NAMES: [&str; 4] = ["host", "user", "größe", "a b,c"];
 /// A row as the numbers of its values.
 type Row = Vec<u8>;
 
-/// Short values that meet often and are easily run together.
+/// Short values that repeat often and are easily run together.
 fn value(number: u8) -> Vec<u8> {
     match number {
         0 => Vec::new(),
@@ -35,7 +35,7 @@ enum Op {
     Insert(Row),
     InsertMany(Vec<Row>),
     InsertNew(Vec<Row>),
-    /// Rows, and which of their attributes are asked.
+    /// Rows, and the attributes to query.
     Contains(Vec<(Row, u8)>),
     Clear,
     Reopen(Way),
@@ -55,7 +55,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => row().prop_map(Op::Insert),
         3 => rows(40).prop_map(Op::InsertMany),
-        // Longer than the groups that are looked at together.
+        // Longer than the groups that are processed together.
         1 => rows(600).prop_map(Op::InsertNew),
         3 => rows(40).prop_map(Op::InsertNew),
         4 => prop::collection::vec((row(), any::<u8>()), 0..300).prop_map(Op::Contains),
@@ -79,7 +79,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     prop_oneof![planned, by_hand].prop_map(Result::unwrap)
 }
 
-/// The filters inside as FORMAT.md has them.
+/// The inner filters, as FORMAT.md defines them.
 #[derive(Clone)]
 struct Model {
     hasher: KeyHasher,

@@ -1,5 +1,5 @@
-//! The cascade and its plain form: never an error on either list, one key or many at a time, through files; the rate on
-//! other keys; its size; and keys that are on both lists.
+//! The cascade and its plain form: no error on either list, for single keys, batches and files; the rate on other keys;
+//! the size; and keys that are on both lists.
 
 use std::collections::HashSet;
 
@@ -7,24 +7,12 @@ use proptest::prelude::*;
 use umbel::{Cascade, Filter, Form, KeyHash, KeyHasher, Kind, Plan, Variant};
 
 use crate::damage::assert_fails;
+use crate::filter::answers;
 use crate::plans::Numbers;
 use crate::reference::{Reference, in_level};
-use crate::reopened::{Way, hasher, payload, reopened, way};
+use crate::reopened::{Way, hasher, hashes, payload, reopened, way};
 
-fn hashes(keys: impl IntoIterator<Item = u64>) -> Vec<KeyHash> {
-    keys.into_iter().map(|key| KeyHasher::default().hash(key)).collect()
-}
-
-fn answers(filter: &Cascade, hashes: &[KeyHash]) -> Vec<bool> {
-    let mut found = vec![false; hashes.len()];
-    filter.contains_all(hashes, &mut found);
-    for (hash, found) in hashes.iter().zip(&found) {
-        assert_eq!(filter.contains(*hash), *found, "alone as in a batch");
-    }
-    found
-}
-
-/// Levels as FORMAT.md has them.
+/// Levels as FORMAT.md defines them.
 struct Model(Vec<Reference>);
 
 impl Model {
@@ -75,7 +63,7 @@ proptest! {
         let include: Vec<_> = include.iter().map(hash).collect();
         let keys = include.len() as u64 + more.max(1);
         let plan = Plan::for_lists(Variant::Cascade { form }, keys, exclude.len() as u64, fpp).unwrap();
-        // Some with a first level that lets nearly all pass.
+        // Some plans have a first level that lets nearly all keys pass.
         let plan = match by_hand {
             blocks @ 1..5 => Numbers { bits: 512 * blocks, probes: 3, ..Numbers::of(&plan) }.plan(),
             _ => plan,
@@ -99,7 +87,7 @@ proptest! {
     }
 }
 
-/// The size is the one that the plan's formula tells, and the planned first level is better than others near it.
+/// The size matches the plan's formula, and the planned first level beats others near it.
 #[test]
 fn the_size_is_as_derived() {
     let (included, excluded) = (20_000u64, 2_000_000u64);
@@ -117,14 +105,14 @@ fn the_size_is_as_derived() {
     let caught = excluded as f64 * first;
     let derived =
         plan.bits_per_key() + std::f64::consts::LOG2_E * (2.0 * caught / included as f64 + 1.0);
-    // The last levels are whole blocks: some ten of them.
+    // The last levels are whole blocks, about ten of them.
     assert!((best / derived - 1.0).abs() < 0.05, "{best} bits per key, derived {derived}");
     assert!(filter.levels() < 25, "{}", filter.levels());
     for other in [optimum / 8.0, optimum * 8.0] {
         let (bits, _) = bits_with(&Plan::for_keys(Kind::Cascade, included, other).unwrap());
         assert!(bits > best, "{bits} at {other}, {best} at {first}");
     }
-    // The plain form pays 128 bits for each caught instead.
+    // The plain form uses 128 bits per caught key instead.
     let plan =
         Plan::for_lists(Variant::Cascade { form: Form::List }, included, excluded, 0.5).unwrap();
     let (plain, filter) = bits_with(&plan);
@@ -152,11 +140,11 @@ fn keys_on_both_lists_are_told() {
     assert!(words.starts_with(
         "a key (or two with the same hash) is included at index 1 and excluded at index 1"
     ));
-    // Two lists that are one.
+    // Both lists are the same.
     assert_fails("OnBothLists([0, 0])", Cascade::build(&include, &include, 0.01, hasher));
 }
 
-/// Keys that have one half of the hash in common are told apart even in levels of a single block.
+/// Keys that share one half of the hash are distinguished even in levels of a single block.
 #[test]
 fn half_a_hash_in_common_is_no_hash_in_common() {
     let some = hashes(0..600);

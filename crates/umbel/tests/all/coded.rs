@@ -1,5 +1,5 @@
-//! The coded filter, compared with a table of plain numbers, through files; its rate and its estimate of keys; and what
-//! it does when it is full.
+//! The coded filter, compared with a table of plain numbers, through files: its rate, its estimate of keys, and its
+//! behavior when full.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::plans::{detail, variant};
 use crate::reference::place;
 use crate::reopened::hasher;
 
-/// The cells of each bucket, as FORMAT.md has them.
+/// The cells of each bucket, as FORMAT.md defines them.
 struct Model {
     width: u32,
     buckets: Vec<Vec<u64>>,
@@ -26,7 +26,7 @@ impl Model {
         }
     }
 
-    /// Whether the code is there; if not, the bucket that would take it.
+    /// Whether the code is stored; if not, the bucket that would take it.
     fn find(&self, hash: KeyHash) -> (u64, Result<(), Option<usize>>) {
         let count = self.buckets.len();
         let codes = (1u128 << self.width) - 1;
@@ -43,7 +43,7 @@ impl Model {
         (code, Err(None))
     }
 
-    /// The mean of different codes met from each bucket on, over all codes.
+    /// The number of different codes met from each bucket on, averaged over all codes.
     fn fpp(&self) -> f64 {
         let count = self.buckets.len();
         let met = |home: usize| {
@@ -122,7 +122,7 @@ fn bits_a_key_beside_classic() {
     }
 }
 
-/// A full table refuses a key and loses none; more keys than planned are told.
+/// A full table refuses a key and loses none; the receipt reports more keys than planned.
 #[test]
 fn a_full_table_refuses_and_loses_nothing() {
     let plan = Plan::from_parts(variant(Kind::Coded, 14), 90, 0.01, 1536, 1).unwrap();

@@ -1,4 +1,4 @@
-//! Counting filters, compared with a model that has a number per counter, and with the blocked filters they hold.
+//! Counting filters, compared with a model that has a number per counter, and with their blocked filters.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::statistics::{Keys, assert_rate, figure, passing, power};
 #[derive(Clone, Debug)]
 enum Op {
     Any(model::Op),
-    /// A key that is in, or any.
+    /// A present key, or any key.
     Remove(Index),
     RemoveMany(Vec<Index>),
     RemoveAny(Key),
@@ -50,10 +50,10 @@ fn plan() -> impl Strategy<Value = Plan> {
 struct Numbers {
     plan: Plan,
     counters: Vec<u64>,
-    /// How often each key is in. Removals of others may break what it promises.
+    /// How often each key is present. Removing other keys may break this promise.
     members: HashMap<KeyHash, u64>,
     kept: bool,
-    /// Whether a counter was ever at its top: then keys that were removed may leave something.
+    /// Whether a counter was ever at its maximum: then removed keys may leave counters set.
     stuck: bool,
 }
 
@@ -77,7 +77,7 @@ impl Merges for Numbers {
             *times = (*times).min(other.members.get(hash).copied().unwrap_or(0));
         }
         self.join(other, u64::min);
-        // What only one had may leave something behind.
+        // Keys of only one filter may leave counters set.
         self.stuck = true;
     }
 
@@ -127,7 +127,7 @@ impl Numbers {
         there
     }
 
-    /// The keys that are in, as often as they are.
+    /// The present keys, each as often as it was inserted.
     fn all(&self) -> Vec<KeyHash> {
         let members = self.members.iter();
         let mut all: Vec<_> =
@@ -187,7 +187,7 @@ impl Model for Numbers {
             let count = u64::from(filter.count(hash));
             assert!(count >= times.min(self.top()), "counts {count}, is in {times}×");
         }
-        // Without the counts it is the blocked filter of the keys that are in.
+        // Without the counts it is the blocked filter of the present keys.
         let plain = filter.to_blocked().unwrap();
         let mut afresh = Blocked::with_plan(plain.plan(), plain.hasher().clone()).unwrap();
         afresh.insert_all(&self.all());
@@ -286,7 +286,7 @@ fn what_is_no_counting_filter_says_so() {
     }
 }
 
-/// Filled as planned, the rate is kept, and no counter sticks; half of the keys taken out again, it is a
+/// A filter filled as planned keeps the rate, and no counter sticks. With half of the keys removed, it equals a
 /// filter of the other half.
 #[test]
 fn the_rate_is_kept_filled_and_after_removals() {
@@ -336,7 +336,7 @@ fn the_rate_is_kept_filled_and_after_removals() {
     }
 }
 
-/// A key that comes more often than a counter counts stays, whatever is removed.
+/// A key inserted more often than a counter can count stays, whatever is removed.
 #[test]
 fn counters_at_their_top_stick() {
     for (detail, top) in [(4, 12), (8, 192), (16, 49_152)] {

@@ -1,4 +1,4 @@
-//! Damaged files are refused, with the reason, by every reader; and nothing makes a reader panic.
+//! Every reader refuses damaged files with the reason, and none panics.
 
 use std::fmt::Debug;
 use std::io::{self, Read};
@@ -25,7 +25,7 @@ pub(crate) struct Sample {
     pub(crate) secret: Option<&'static Secret>,
 }
 
-/// One of each sort.
+/// One sample of each sort.
 fn samples() -> &'static [Sample] {
     static SAMPLES: OnceLock<Vec<Sample>> = OnceLock::new();
     SAMPLES.get_or_init(make_samples)
@@ -87,7 +87,7 @@ fn hasher(secret: Option<&Secret>) -> KeyHasher {
     secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(secret.clone()))
 }
 
-/// A filter of rows with two attributes and a tag, each filter with bits to spare at the end.
+/// A filter of rows with two attributes and a tag; each filter has unused bits at the end.
 fn rows() -> Vec<u8> {
     let plan = Plan::from_parts(variant(Kind::Attributes, 11), 60, 0.01, 601, 7).unwrap();
     let mut filter = Attributes::with_names(&plan, &["host", "user"], hasher(None)).unwrap();
@@ -105,7 +105,7 @@ fn grown(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
     filter.to_bytes()
 }
 
-/// A window of which 45 keys came, by time one a tick.
+/// A window after 45 insertions; by time, one per tick.
 fn many(mut filter: Window) -> Vec<u8> {
     for key in 0..45 {
         if filter.span().is_some() {
@@ -116,7 +116,7 @@ fn many(mut filter: Window) -> Vec<u8> {
     filter.to_bytes()
 }
 
-/// A cascade of three levels, or a filter beside a list of five.
+/// A three-level cascade, or a filter with a list of five hashes.
 fn cascade(form: u32) -> Vec<u8> {
     let hasher = hasher(None);
     let hashes = |keys: std::ops::Range<u64>| keys.map(|key| hasher.hash(key)).collect();
@@ -126,7 +126,7 @@ fn cascade(form: u32) -> Vec<u8> {
     Cascade::build_with_plan(&plan, &include, &exclude, hasher).unwrap().to_bytes()
 }
 
-/// The number of N bytes at an offset of a file.
+/// The little-endian number of N bytes at an offset of a file.
 pub(crate) fn number<const N: usize>(file: &[u8], at: usize) -> u64 {
     let mut bytes = [0; 8];
     bytes[..N].copy_from_slice(&file[at..at + N]);
@@ -142,7 +142,7 @@ fn file(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
     AnyFilter::build(plan, &keys, hasher(secret)).unwrap().to_bytes()
 }
 
-/// Opens the bytes by every reader; all must agree. Returns the receipt or the error.
+/// Opens the bytes with every reader; all must agree. Returns the receipt or the error.
 fn open<U: Unlock + Copy>(bytes: &[u8], unlock: U) -> Result<umbel::Receipt, FileError> {
     let (aligned, length) = (Aligned::new(bytes), bytes.len() as u64);
     let read = AnyFilter::read_with(bytes, length, unlock).map(|filter| filter.receipt());
@@ -168,7 +168,7 @@ pub(crate) fn refusal<U: Unlock + Copy>(bytes: &[u8], unlock: U) -> FileError {
     open(bytes, unlock).expect_err("damaged bytes were accepted")
 }
 
-/// A field by its name, any other error by how it is shown, up to where that matters.
+/// Compares a field by its name, any other error by the start of its debug form.
 pub(crate) fn is(error: &FileError, expected: &str) -> bool {
     match error {
         FileError::Field(FieldError { field, .. }) => *field == expected,
@@ -176,14 +176,14 @@ pub(crate) fn is(error: &FileError, expected: &str) -> bool {
     }
 }
 
-/// It is an error that is shown like this.
+/// Asserts that the error has this debug form.
 #[track_caller]
 pub(crate) fn assert_fails<T, E: Debug>(expected: &str, result: Result<T, E>) {
     let error = format!("{:?}", result.map(drop).unwrap_err());
     assert!(error.starts_with(expected), "{error}, not {expected}");
 }
 
-/// An error, an offset in the header, and what is refused with it there.
+/// An error, an offset in the header, and the bytes refused there.
 type Row = (&'static str, usize, Vec<Vec<u8>>);
 
 pub(crate) fn refuses(sample: &Sample, rows: impl IntoIterator<Item = Row>) {
@@ -205,7 +205,7 @@ fn takes(sample: &Sample, rows: impl IntoIterator<Item = (usize, Vec<Vec<u8>>)>)
     }
 }
 
-/// Bits that are refused if they are set in these bytes of the payload, whose checksums are then right.
+/// Bits that are refused if set in these bytes of the payload, even with correct checksums.
 fn refuses_bits(sample: &Sample, bits: impl IntoIterator<Item = (usize, u8)>) {
     for (byte, bits) in bits {
         let mut file = sample.file.clone();
@@ -262,7 +262,7 @@ fn every_other_length_is_refused() {
     }
 }
 
-/// Flips some bits of a file with one chunk, one at a time; each is refused for what is there.
+/// Flips some bits of a file with one chunk, one at a time; each flip is refused with the error of its field.
 pub(crate) fn refuses_flips(
     file: &[u8],
     bits: Range<usize>,
@@ -276,7 +276,7 @@ pub(crate) fn refuses_flips(
             let right = match bit / 8 {
                 0..8 => matches!(error, FileError::NotUmbel(..)),
                 8..10 => matches!(error, FileError::Version(..)),
-                // A longer header than the file has bytes may be all that can be told.
+                // If the declared header is longer than the file, no other error may be possible.
                 12..16 => matches!(error, FileError::HeaderDamaged | FileError::Length(..)),
                 byte if byte < header => matches!(error, FileError::HeaderDamaged),
                 byte if byte < payload_end => {
@@ -320,7 +320,7 @@ fn damage_is_located_by_the_mebibyte() {
     assert!(matches!(refusal(&file, None), FileError::PayloadDamaged { start: 128, .. }));
 }
 
-/// Bytes of a file with some of its header overwritten and the header's checksum made right again.
+/// Bytes of a file with part of its header overwritten and the header's checksum corrected.
 pub(crate) fn with_header(file: &[u8], offset: usize, bytes: &[u8]) -> Vec<u8> {
     let end = header_length(file) - 8;
     let mut file = file.to_vec();
@@ -341,15 +341,15 @@ fn every_field_of_a_chain_is_checked() {
         ("links", 64, u([1 << 32 | 1025])),
         ("Plan(Detail", 68, n([2, 1 << 24])),
         ("header_length", 64, n([5, 1])),
-        // As many bytes of header as three or four links need: the fourth is no zeros.
+        // Three or four links need equally many bytes of header: the fourth is not zeros.
         ("zeros", 64, n([3])),
-        // What goes for the keys and rate of all goes for those of the links.
+        // The links' keys and rates follow the same rules as those of the whole filter.
         ("link_keys", 56, u([9, u64::MAX])),
         ("link_fpp", 48, f([0.02])),
         ("Plan(ZeroKeys", at(2, 0), u([0])),
         ("Plan(Fpp", at(2, 8), f([f64::NAN, -0.0])),
         ("Plan(TooLarge", at(2, 24), u([(1 << 48) + 512])),
-        // Each for itself could be; all together not.
+        // Each would be possible, but not all together.
         ("Plan(TooLarge", at(2, 24), u([1 << 48])),
         ("Plan(Probes(0)", at(2, 32), n([0])),
         ("Plan(Probes(33)", at(2, 32), n([33])),
@@ -368,10 +368,10 @@ fn every_field_of_a_chain_is_checked() {
         rows.extend(zeros(at(link, 36)..at(link, 40)));
     }
     refuses(four, rows.into_iter().chain(zeros(232..248)));
-    // The last link may have taken any number of keys but none, and so may a first one that is alone.
+    // The last link may have taken any number of keys but 0, and so may a first one that is alone.
     takes(four, [(at(3, 16), u([1, 63, 64]))]);
     takes(one, [(at(0, 16), u([0, 1, 60]))]);
-    // Links do not change places, nor do their bits.
+    // Links cannot change places, nor can their bits.
     let mut swapped = four.file.clone();
     let payload = swapped.len() - 16;
     swapped[256..payload].rotate_left(64);
@@ -390,7 +390,7 @@ fn every_field_of_a_window_is_checked() {
     let rows = [
         ("bits", 64, u([2047, 512 * 3])),
         ("payload_length", 64, u([4096])),
-        // Another number of generations has other keys in each, or bits that it does not divide.
+        // Another number of generations implies other keys in each, or does not divide the bits.
         ("bits", 76, n([5, 3])),
         ("Plan(Detail", 76, n([0, 1, 9, u32::MAX])),
         ("taken", 56, u([31, 27])),
@@ -414,7 +414,7 @@ fn every_field_of_a_window_is_checked() {
         ("payload", taken(1), u([0])),
     ];
     refuses(by_time, rows);
-    // In generations of more keys, all that were must be full; by time any number is possible.
+    // With more keys per generation, all earlier ones must be full; by time any number is possible.
     takes(old, [(56, u([28, 30]))]);
     let any = [(taken(1), u([u64::MAX])), (88, u([u64::MAX / 4])), (56, u([1])), (80, u([8]))];
     takes(by_time, any);
@@ -426,7 +426,7 @@ fn every_field_of_rows_is_checked() {
         ("payload_length", 64, u([1025, 1 << 40])),
         ("payload_length", 76, n([10])),
         ("attributes", 80, n([0, 65])),
-        // The names end earlier, and what is left of them is no zeros; or later.
+        // The names end earlier, with other bytes than zeros after them; or they end later.
         ("zeros", 80, n([1])),
         ("name_length", 80, n([3])),
         ("name_length", 88, n([0, 256])),
@@ -440,7 +440,7 @@ fn every_field_of_rows_is_checked() {
         ("Plan(Detail", 76, n([u32::MAX])),
     ];
     refuses(sample("rows"), rows.into_iter().chain(zeros([104, 119])));
-    // Tags of all subsets of two attributes are those of the rows, with other hashes.
+    // Tags of all subsets of two attributes equal the tags of rows, with other hashes.
     takes(sample("rows"), [(76, n([12]))]);
     // Bits after the last of each filter.
     refuses_bits(sample("rows"), [0, 1, 2].map(|part| (128 * part + 75, 2)));
@@ -495,12 +495,12 @@ fn every_field_of_a_cascade_is_checked() {
     let mut rows = vec![
         ("levels", 64, n([0, 129, u32::MAX])),
         ("header_length", 64, n([5, 1, 2])),
-        // As many bytes of header as three or four levels need.
+        // Three or four levels need equally many bytes of header.
         ("Plan(Fpp", 64, n([4])),
         ("Plan(Detail", 68, n([2])),
         ("levels", 68, n([1])),
         ("included", 72, u([61])),
-        // Level 2 cannot have more keys than were included, level 1 than excluded.
+        // Level 2 cannot have more keys than were included, nor level 1 more than were excluded.
         ("level_keys", 72, u([0])),
         ("level_keys", 80, u([caught - 1])),
         ("listed", 88, u([1])),
@@ -529,11 +529,11 @@ fn every_field_of_a_cascade_is_checked() {
         ("listed", 80, u([4])),
         ("listed", 88, u([101, u64::MAX])),
         ("payload_length", 88, u([0, 4, 9])),
-        // Zeros at the end are no hashes, and what ends the list earlier no zeros.
+        // Zeros at the end are not hashes, and the bytes after a list that ends earlier are not zeros.
         ("payload", 88, u([8])),
     ];
     refuses(listed, rows);
-    // A list in another order, or with a hash twice: a search would miss some.
+    // A list in another order, or with a repeated hash: a search would miss some.
     let list = listed.file.len() - 16 - 128;
     for (from, to) in [(list, list + 16), (list + 16, list)] {
         let mut file = listed.file.clone();
@@ -544,7 +544,7 @@ fn every_field_of_a_cascade_is_checked() {
     refuses_bits(listed, [(listed.file.len() - 17 - 192, 1)]);
 }
 
-/// What the headers of all kinds have, and those of filters of one size.
+/// Fields in the headers of all kinds, and in those of filters of one size.
 #[test]
 fn every_common_field_is_checked() {
     for sample in samples() {
@@ -565,7 +565,7 @@ fn every_common_field_is_checked() {
             if sample.secret.is_some() { ("seed", 24, u([1])) } else { ("key_id", 32, u([1])) },
         ];
         refuses(sample, rows.into_iter().chain(zeros(18..20)));
-        // Of one sample the fields leave no room for a description, of one the header is that long.
+        // One sample's fields leave no room for a description; another's header is longer.
         let described =
             if sample.name == "window by time" { "header_length" } else { "description" };
         refuses(sample, [(described, 20, vec![vec![1]])]);
@@ -573,7 +573,7 @@ fn every_common_field_is_checked() {
             refuses(sample, (21..24).map(|byte| ("description_length", byte, vec![vec![1]])));
         }
         if header_length(&sample.file) == 128 {
-            // The checksum is looked for where a longer header would end.
+            // The reader looks for the checksum where a longer header would end.
             let lengths = ("header_length", 12, n([0, 64, 128 | 1 << 24]));
             refuses(sample, [lengths, ("HeaderDamaged", 12, n([192]))]);
         }
@@ -592,7 +592,7 @@ fn every_common_field_is_checked() {
 
 #[test]
 fn every_field_of_plain_bits_is_checked() {
-    // A number that is right by itself but contradicts another.
+    // A number that is valid by itself but contradicts another.
     let rows = [("bits", 64, u([1023])), ("payload_length", 64, u([512, 1 << 48]))];
     refuses(sample("blocked"), rows.into_iter().chain(zeros(76..120)));
     refuses(sample("classic"), [("payload_length", 64, u([512, 1025]))]);
@@ -609,7 +609,7 @@ fn every_field_of_counters_is_checked() {
         ("Plan(Detail", 76, n([0, 1, 2, 3, 5, 12, 15, 17, 32, 255])),
     ];
     refuses(counting, rows.into_iter().chain(zeros(80..120)));
-    // High parts without a low one stand for no count.
+    // High parts without a low one are not a count.
     let used = |byte: usize| counting.file[128 + byte] | counting.file[128 + 64 + byte];
     let free = (0..64).find(|&byte| used(byte) != 255).unwrap();
     refuses_bits(counting, [2, 3].map(|plane| (64 * plane + free, !used(free))));
@@ -630,7 +630,7 @@ fn every_field_of_cells_is_checked() {
     refuses_bits(stable, [0, 5, 23].map(|word| (8 * word + 7, 0x80)));
 }
 
-/// A kind of a later release may have a longer header, whose checksum this one would not find.
+/// A kind of a later release may have a longer header, whose checksum this release would not find.
 #[test]
 fn newer_kinds_are_told_from_damage() {
     let mut file = sample("blocked").file.clone();
@@ -661,8 +661,8 @@ fn secrets_must_fit() {
     }
 }
 
-/// A consistent header that declares 2⁴⁸ bits is refused by the length of the file, and if that is a lie, by the memory
-/// or by the end of the source; never by an abort.
+/// A consistent header that declares 2⁴⁸ bits is refused because of the file's length; if that is forged too, memory or
+/// the end of the source limits it. It never aborts.
 #[test]
 fn huge_declared_sizes_are_refused() {
     let huge = with_header(&sample("blocked").file, 64, &(1u64 << 48).to_le_bytes());
@@ -686,12 +686,12 @@ fn set_bits_after_the_last_are_refused() {
     open(&file, None).expect("bit 600 is the last of 601");
 }
 
-/// Makes the checksums of a payload of a single chunk right again.
+/// Corrects the checksums of a payload of a single chunk.
 pub(crate) fn resum(file: &mut [u8]) {
     seal(file, header_length(file));
 }
 
-/// Makes all checksums right, of a header that is so long and a payload of a single chunk.
+/// Corrects all checksums of a file with a header of this length and a payload of a single chunk.
 pub(crate) fn seal(file: &mut [u8], header: usize) {
     let table = file.len() - 16;
     for (part, seed) in [(0..header - 8, 0), (header..table, 0), (table..table + 8, 1)] {
@@ -700,7 +700,7 @@ pub(crate) fn seal(file: &mut [u8], header: usize) {
     }
 }
 
-/// A source may deliver less than announced, byte by byte, or fail.
+/// A source may deliver fewer bytes than announced, deliver them one by one, or fail.
 #[test]
 fn sources_that_end_early_or_fail_are_errors() {
     struct Drip<'a>(&'a [u8]);
@@ -736,7 +736,7 @@ fn sources_that_end_early_or_fail_are_errors() {
     }
 }
 
-/// Bytes that are not from a mapping may have an address at which they cannot be borrowed.
+/// Bytes that are not from a mapping may have an address that prevents borrowing.
 #[test]
 fn a_misplaced_view_is_an_error() {
     for shift in [1, 8, 32, 63] {
@@ -746,7 +746,7 @@ fn a_misplaced_view_is_an_error() {
     }
 }
 
-/// Messages name what was found and what to do.
+/// Messages name the value found and the remedy.
 #[test]
 fn messages_tell_what_to_do() {
     let file = &sample("blocked").file;
@@ -773,7 +773,7 @@ proptest! {
         _ = open(&bytes, Some(&SECRET));
     }
 
-    /// Random bytes seldom pass the first checks; these are led past them.
+    /// Random bytes seldom pass the first checks, so these start past them.
     #[test]
     fn no_header_makes_a_reader_panic(
         which in 0..20usize,
@@ -786,7 +786,7 @@ proptest! {
         let Sample { file, secret, .. } = &samples()[which];
         let mut file = file.clone();
         for (at, byte) in changes {
-            // The length of the header stays, so that its checksum is where it was.
+            // The header's length is unchanged, so its checksum stays in place.
             let end = header_length(&file) - 8;
             if at < end && !(12..16).contains(&at) {
                 file = with_header(&file, at, &[byte]);

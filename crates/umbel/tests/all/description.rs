@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use umbel::{
-    AnyFilter, AnyScheme, Blocked, Bloomier, Cascade, Filter, Insert, KeyDescription, KeyHasher,
-    Kind, MergeError, Plan, Secret, Shared,
+    AnyFilter, AnyScheme, Blocked, Filter, Insert, KeyDescription, KeyHasher, Kind, MergeError,
+    Plan, Secret, Shared,
 };
 
 use crate::damage::{
@@ -16,7 +16,7 @@ use crate::reopened::{Aligned, OfKind, SECRET, Way, any_reopened};
 /// Most bytes of a description, as FORMAT.md has it.
 const MOST: usize = 1 << 15;
 
-fn described(entries: &[(&str, &str)]) -> KeyDescription {
+pub(crate) fn described(entries: &[(&str, &str)]) -> KeyDescription {
     let mut description = KeyDescription::default();
     for (name, value) in entries {
         description.push(name, value).unwrap();
@@ -24,7 +24,7 @@ fn described(entries: &[(&str, &str)]) -> KeyDescription {
     description
 }
 
-/// Values that are empty, have several bytes a letter, and one that ends a line.
+/// Values that are empty, have several bytes per letter, or end a line.
 const SOME: [(&str, &str); 5] =
     [("field", "host"), ("field", "größe\n"), ("type", "text"), ("normalization", ""), ("ß", "1")];
 
@@ -32,7 +32,7 @@ fn some() -> KeyDescription {
     described(&SOME)
 }
 
-/// As FORMAT.md has it: a u16 and so many bytes, for each name and value.
+/// As FORMAT.md defines it: for each name and value, a u16 length and that many bytes.
 fn encoded(description: &KeyDescription) -> Vec<u8> {
     let mut bytes = Vec::new();
     for text in description.entries().flat_map(|(name, value)| [name, value]) {
@@ -56,8 +56,8 @@ fn filled(kind: Kind) -> AnyFilter {
     every_kind::filled(kind, &texts(300), hasher(kind))
 }
 
-/// Every kind writes it right before the header's checksum, and has the rest of the header and the payload as without it;
-/// it is read back in every way there is.
+/// Every kind writes the description right before the header's checksum. The rest of the header and the payload do not
+/// change, and every reader returns it.
 #[test]
 fn every_kind_keeps_it() {
     assert_eq!(some().values("field").collect::<Vec<_>>(), ["host", "größe\n"]);
@@ -75,7 +75,7 @@ fn every_kind_keeps_it() {
             let (bytes, end) = (encoded(&description), header_length(&file) - 8);
             assert_eq!(number::<4>(&file, 20), bytes.len() as u64, "{kind}");
             assert_eq!(file[end - bytes.len()..end], bytes, "{kind}");
-            // The fields of the kind and the payload are the same, and nothing is between but zeros.
+            // The fields of the kind and the payload are the same, with only zeros between them.
             let fields = header_length(&plain) - 8;
             let fields = 64 + plain[64..fields].iter().rposition(|&byte| byte != 0).unwrap() + 1;
             assert_eq!(file[24..fields], plain[24..fields], "{kind}");
@@ -92,7 +92,7 @@ fn every_kind_keeps_it() {
             assert!(sealed == filter && sealed.to_bytes() == file);
             assert_eq!(*filter.clone().description(), description);
         }
-        // What is said no more leaves nothing: the same file as ever.
+        // A removed description leaves no trace: the file is the same as before.
         filter.describe(KeyDescription::default());
         assert_eq!(filter.to_bytes(), plain, "{kind}");
         filter.describe(some());
@@ -117,20 +117,9 @@ fn it_is_kept_by_what_changes_a_filter() {
     assert_eq!(*shared.description(), some());
     assert_eq!(*shared.snapshot().unwrap().description(), some());
     assert_eq!(*shared.into_filter().description(), some());
-    // Kinds built at once are described when they are built.
-    let (hasher, pairs) = (KeyHasher::default(), [("a", 1), ("b", 2)]);
-    let mut map = Bloomier::build_map(&pairs, 8, 8, hasher.clone()).unwrap();
-    map.describe(some());
-    let read = Bloomier::from_bytes(&map.to_bytes()).unwrap();
-    assert_eq!((read.get("b"), read.description()), (Some(2), &some()));
-    let mut cascade = Cascade::build(&["a"], &["b"], 0.5, hasher).unwrap();
-    cascade.describe(some());
-    let read = Cascade::from_bytes(&cascade.to_bytes()).unwrap();
-    let answers = (read.contains("a"), read.contains("b"));
-    assert_eq!((answers, read.description()), ((true, false), &some()));
 }
 
-/// Filters merge whose keys are described alike, or one of them not at all.
+/// Filters merge if their keys are described alike, or if one has no description.
 #[test]
 fn keys_that_differ_do_not_merge() {
     // Less, in another order, and with another value.
@@ -163,7 +152,7 @@ fn keys_that_differ_do_not_merge() {
         left.union(&same).unwrap();
         left.intersect(&same).unwrap();
         assert_eq!(*left.description(), some());
-        // One of them says nothing, and then nothing is known of all keys, whichever comes first.
+        // If one of them has no description, neither has the result, in either order.
         let mut silent = filled(kind);
         let mut described = left.clone();
         described.union(&silent).unwrap();
@@ -177,7 +166,7 @@ fn keys_that_differ_do_not_merge() {
             filled(kind).compare(&left).unwrap();
         }
     }
-    // Of counting filters and the blocked ones that they are compared as.
+    // The same for counting filters and the blocked filters they are compared as.
     let [mut counting, mut blocked] = [Kind::Counting, Kind::Blocked].map(|kind| {
         let plan = Plan::for_keys(kind, 300, 0.01).unwrap();
         AnyFilter::build(&plan, &[1, 2, 3], KeyHasher::default()).unwrap()
@@ -189,7 +178,7 @@ fn keys_that_differ_do_not_merge() {
     assert_eq!(blocked.compare(&counting), Err(MergeError::KeysDiffer));
 }
 
-/// Damage that no checksum tells.
+/// Damage that checksums do not reveal.
 #[test]
 fn damaged_descriptions_are_refused() {
     for &kind in Kind::ALL {
@@ -202,11 +191,11 @@ fn damaged_descriptions_are_refused() {
         let n = |number: usize| (number as u32).to_le_bytes().to_vec();
         let h = |number: usize| (number as u16).to_le_bytes().to_vec();
         let rows = [
-            // More than the header has, or would have without the fields of the kind.
+            // Longer than the header, or than the header without the fields of the kind.
             ("description_length", 20, [header - 71, header, 1 << 16].map(n).into()),
             ("description_length", 20, vec![vec![0xff; 4]]),
             ("zeros", 18, vec![vec![1]]),
-            // Lengths that go beyond it, names that are empty, and bytes that are no text.
+            // Lengths beyond the end, empty names, and bytes that are not text.
             ("name", start, vec![[h(0), h(length - 4)].concat()]),
             ("description", start, [0, 0xffff, length].map(h).into()),
             ("description", start + 2 + 5, [5, 3].map(h).into()),
@@ -216,8 +205,8 @@ fn damaged_descriptions_are_refused() {
         let no_text = [2, 4, 9, 12].map(|at| ("description", start + at, vec![vec![0xff]]));
         let sample = Sample { name: kind.to_string(), file: file.clone(), secret: secret(kind) };
         refuses(&sample, rows.into_iter().chain(no_text));
-        // None of it: what is there stands between the fields and the checksum. Longer by zeros, shorter by some bytes of
-        // it. All that is left: the fields of the kind are no text.
+        // Wrong lengths: 0 leaves the description between the fields and the checksum; others include some zeros or cut
+        // some bytes. The maximum includes the fields of the kind, which are not text.
         let all = header - 64 - 8;
         for other in (0..length).chain(length + 1..length + 5).chain([all]) {
             let error = refusal(&with_header(&file, 20, &n(other)), secret(kind));
@@ -228,14 +217,14 @@ fn damaged_descriptions_are_refused() {
             };
             assert!(fields.iter().any(|field| is(&error, field)), "{kind} {other}: {error:?}");
         }
-        // Another letter is another description, and no damage that can be told.
+        // Another letter makes a valid description, so this damage cannot be detected.
         let other = with_header(&file, start + 9, b"g");
         let read = AnyFilter::from_bytes_with(&other, secret(kind)).unwrap();
         assert_eq!(read.description().values("field").collect::<Vec<_>>(), ["gost"]);
     }
 }
 
-/// More than 32 KiB is refused, in a header that has room for it.
+/// A description of more than 32 KiB is refused even if the header has room for it.
 #[test]
 fn a_description_that_is_too_long_is_refused() {
     let mut filter = filled(Kind::Blocked);
@@ -243,7 +232,7 @@ fn a_description_that_is_too_long_is_refused() {
     filter.describe(described(&[("n", &"v".repeat(MOST - 5 - 5)), ("m", "")]));
     let file = filter.to_bytes();
     let header = header_length(&file);
-    // The header has room for more: fewer than 64 bytes of zeros before the description.
+    // The header has room for more: fewer than 64 zero bytes precede the description.
     let start = header - 8 - MOST;
     assert!(file[80..start].iter().all(|&byte| byte == 0) && start >= 80 + 5);
     let mut longer = file[..start - 5].to_vec();
@@ -252,13 +241,15 @@ fn a_description_that_is_too_long_is_refused() {
     longer[20..24].copy_from_slice(&(MOST as u32 + 5).to_le_bytes());
     let error = AnyFilter::from_bytes(&with_header(&longer, 0, &[])).unwrap_err();
     assert!(is(&error, "description_length"), "{error:?}");
-    // The last name alone is as long as it was.
+    // The last name alone is as long as before.
     AnyFilter::from_bytes(&file).unwrap();
 
     let mut full = filter.description().clone();
     let error = full.push("x", "").unwrap_err();
     assert_eq!((error.field, error.found), ("description_length", MOST as u64 + 5));
+    assert!(full.push("", "x").is_err() && full.push(&"n".repeat(256), "").is_err());
     assert_eq!(full, *filter.description(), "an error changes nothing");
+    assert!(KeyDescription::default().push("n", &"v".repeat(MOST)).is_err());
 }
 
 #[test]
@@ -281,22 +272,18 @@ proptest! {
     ) {
         let mut filter = filled(kind);
         let plain = filter.to_bytes();
-        let mut description = KeyDescription::default();
-        for (name, value) in &entries {
-            description.push(name, value).unwrap();
-        }
-        filter.describe(description.clone());
+        let given: Vec<_> = entries.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        filter.describe(described(&given));
         let file = filter.to_bytes();
         prop_assert_eq!(file == plain, entries.is_empty());
         let read = AnyFilter::from_bytes_with(&file, secret(kind)).unwrap();
         let found: Vec<_> = read.description().entries().collect();
-        let given: Vec<_> = entries.iter().map(|(name, value)| (&name[..], &value[..])).collect();
         prop_assert_eq!(found, given);
         prop_assert!(read == filter);
         prop_assert_eq!(read.to_bytes(), file);
     }
 
-    /// Random bytes in place of a description, led past the checksum.
+    /// Random bytes in place of a description, with a correct checksum.
     #[test]
     fn no_description_makes_a_reader_panic(
         kind in prop::sample::select(Kind::ALL),
@@ -321,13 +308,4 @@ proptest! {
         _ = AnyFilter::from_bytes_with(&file, secret(kind));
         _ = AnyFilter::read_with(&file[..], file.len() as u64, AnyScheme);
     }
-}
-
-#[test]
-fn too_much_is_refused() {
-    let mut keys = KeyDescription::default();
-    assert!(keys.push("", "x").is_err() && keys.push(&"n".repeat(256), "").is_err());
-    assert!(keys.push("n", &"v".repeat(1 << 15)).is_err() && keys.is_empty());
-    keys.push("n", &"v".repeat((1 << 15) - 5)).unwrap();
-    assert!(keys.push("n", "").is_err());
 }

@@ -1,11 +1,11 @@
-//! What each kind does, and what those say that do not: take keys, lose them, merge.
+//! Which operations each kind supports, and the errors of the others: inserting, removing, merging.
 
 use umbel::{
     AnyFilter, Attributes, BuildError, Insert, InsertError, KeyHasher, Kind, MergeError, Plan,
     PlanError,
 };
 
-/// Kinds that merge, each with its like.
+/// Kinds that merge with filters of their own kind.
 pub(crate) const MERGING: [Kind; 5] =
     [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting, Kind::Attributes];
 
@@ -13,7 +13,7 @@ pub(crate) fn texts(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("key {number}")).collect()
 }
 
-/// A filter of each kind with these keys; of rows those that are asked for as keys, of a single attribute.
+/// A filter of each kind with these keys; filters of rows have a single attribute, queried by key.
 pub(crate) fn filled(kind: Kind, keys: &[String], hasher: KeyHasher) -> AnyFilter {
     let plan = Plan::for_keys(kind, keys.len().max(1) as u64, 0.01).unwrap();
     if kind.rows() {
@@ -28,7 +28,7 @@ fn some(kind: Kind) -> AnyFilter {
     filled(kind, &texts(3), KeyHasher::default())
 }
 
-/// Which kinds take and lose keys is no accident.
+/// Pins which kinds accept and remove keys.
 #[test]
 fn every_kind_says_what_it_does() {
     for &kind in Kind::ALL {

@@ -1,5 +1,5 @@
-//! What filters of all kinds share: keys of every type, one by one and many at a time, counted, collected and
-//! forgotten; files in memory, copies and comparisons.
+//! Behavior common to all kinds: keys of every type, singly and in batches, counted, collected and cleared; files in
+//! memory, copies and comparisons.
 
 // If there is always room, insertions return nothing to unwrap.
 #![allow(clippy::unit_arg)]
@@ -9,17 +9,19 @@ use std::fmt::Debug;
 use umbel::internals::format::Reader;
 use umbel::{
     AnyFilter, AnyScheme, Attributes, Blocked, Blocks, Bloomier, BloomierBuilder, Cascade, Classic,
-    Coded, Counting, FileError, Filter, Hash64, InsertError, Key, KeyDescription, KeyHash,
-    KeyHasher, Kind, Mixed64, Plan, PlanError, Portable, Prehashed, Scalable, Secret, Shared,
-    Sliced, Stable, Variant, Window,
+    Coded, Counting, FileError, Filter, Hash64, InsertError, Key, KeyHash, KeyHasher, Kind,
+    Mixed64, Plan, PlanError, Portable, Prehashed, Scalable, Secret, Shared, Sliced, Stable,
+    Variant, Window,
 };
 
 use crate::damage::{assert_fails, with_header};
+use crate::description::described;
 use crate::every_kind::{self, MERGING, texts};
+use crate::model::fold;
 use crate::reopened::{Aligned, OfKind, Way, any_reopened};
 use crate::statistics::splitmix;
 
-/// The same for each kind: `Filter` stands for it.
+/// Repeats a test for each kind, with `Filter` as its type.
 macro_rules! each {
     ($($kind:ident),*: |$filter:ident| $does:block) => {$({ type $filter = $kind; $does })*};
 }
@@ -31,7 +33,7 @@ macro_rules! each_roomy {
     };
 }
 
-/// Kinds that take keys one by one.
+/// Kinds that accept keys one by one.
 macro_rules! each_inserting {
     (|$filter:ident| $does:block) => {
         each!(Blocked, Classic, Sliced, Counting, Stable, Window, Scalable, Coded: |$filter| $does)
@@ -45,7 +47,7 @@ macro_rules! each_kind {
     };
 }
 
-/// What inserts alike into kinds that always have room, and into the others.
+/// Insertion with one signature for kinds that always have room and the others.
 trait Add<H> {
     fn add(&mut self, key: impl Key<H>) -> bool;
     fn add_all<K: Key<H>>(&mut self, keys: &[K]);
@@ -79,15 +81,15 @@ add!(Window, insert, insert_all, insert_all_new);
 add!(Scalable, try_insert, try_insert_all, try_insert_all_new, unwrap);
 add!(Coded, try_insert, try_insert_all, try_insert_all_new, unwrap);
 
-/// Around the groups in which keys are hashed, and those in which kinds look them up.
+/// Lengths around the groups in which keys are hashed, and those in which kinds look them up.
 const COUNTS: [usize; 9] = [0, 1, 15, 33, 511, 512, 513, 1_024, 1_300];
 
 fn filled(kind: Kind, keys: &[String]) -> AnyFilter {
     every_kind::filled(kind, keys, KeyHasher::default())
 }
 
-/// Checks that single keys, slices of keys and hashes are answered alike, by the type's own methods and through the trait;
-/// returns the answers.
+/// Checks that single keys, slices of keys and hashes get the same answers from the type's own methods and from the
+/// trait; returns the answers.
 macro_rules! answers {
     ($filter:expr, $keys:expr) => {{
         let mut found = vec![true; $keys.len()];
@@ -120,7 +122,7 @@ where
     found
 }
 
-/// Members are found, the others are not, but for errors.
+/// Members are found; the others are not, except for false positives.
 fn assert_found(found: &[bool], members: usize, kind: Kind) {
     let lost = found[..members].iter().filter(|&&found| !found).count();
     assert!(lost * 50 <= if kind == Kind::Stable { members } else { 0 }, "{kind}: {lost} lost");
@@ -129,7 +131,7 @@ fn assert_found(found: &[bool], members: usize, kind: Kind) {
     assert!(passing <= 10 + others / 20, "{kind}: {passing} of {others} pass");
 }
 
-/// Keys, one by one, many at a time, and told which are new, make one filter; of the others few pass.
+/// Keys inserted singly, in batches, and with the result reported make the same filter; few others pass.
 macro_rules! make_one_filter {
     ($all:ident, $hasher:ident, |$filter:ident|) => {
         for count in COUNTS {
@@ -152,7 +154,7 @@ macro_rules! make_one_filter {
     };
 }
 
-/// Of one type: kinds see hashes alone, so one kind stands for all.
+/// For one type of keys: kinds see only hashes, so one kind represents all.
 fn keys_of_a_type<H: Portable, K: Key<H>>(all: &[K], hasher: H)
 where
     KeyHash: Key<H>,
@@ -231,13 +233,13 @@ fn built_filters_answer_for_every_type() {
     check(&texts(2_000), hasher.clone());
     check(&(0..2_000).collect::<Vec<i32>>(), hasher.clone());
     check(&(0..2_000u64).map(|key| hasher.hash(key)).collect::<Vec<_>>(), hasher);
-    // Rows of one attribute are asked as keys.
+    // Rows of one attribute are queried by key.
     let texts = texts(2_000);
     let AnyFilter::Attributes(rows) = filled(Kind::Attributes, &texts[..1_300]) else { panic!() };
     assert_found(&answers!(rows, &texts), 1_300, Kind::Attributes);
 }
 
-/// Counters are asked for integers as for other keys, alone and in a row.
+/// Counters can be queried with integers like other keys, singly and in slices.
 #[test]
 fn counters_know_integers() {
     let [mut filter, mut once] = [(); 2].map(|()| Counting::new(2_000, 0.01).unwrap());
@@ -271,7 +273,7 @@ fn lengths_differ_loudly() {
     });
 }
 
-/// Collected filters are those into which the keys were inserted.
+/// Collecting keys gives the same filter as inserting them.
 #[test]
 fn collecting_is_inserting() {
     for count in COUNTS {
@@ -281,7 +283,7 @@ fn collecting_is_inserting() {
         let collected: Blocked = texts.iter().collect();
         assert!(collected == inserted, "{count}");
         assert_eq!(collected.is_empty(), count == 0);
-        // As owned keys, and from an iterator that does not tell its length.
+        // Also from owned keys, and from an iterator of unknown length.
         let owned: Blocked = texts.into_iter().filter(|_| true).collect();
         assert!(owned == inserted);
     }
@@ -290,7 +292,7 @@ fn collecting_is_inserting() {
     assert_found(&answers!(numbers, &members), 1_000, Kind::Blocked);
 }
 
-/// Extended filters too.
+/// So does extending.
 #[test]
 fn extending_is_inserting() {
     each_roomy!(|Sort| {
@@ -305,7 +307,7 @@ fn extending_is_inserting() {
             extended.extend(&[] as &[u64]);
             assert!(extended == inserted, "{:?} {count}", inserted.kind());
         }
-        // Of another hasher; and each key is taken once, no more.
+        // Also with another hasher; each key is taken exactly once.
         let plan = Plan::for_keys(kind_of::<Sort>(), 2_000, 0.01).unwrap();
         let hasher = KeyHasher::keyed(Secret::new([7; 16]));
         let [mut extended, mut inserted] =
@@ -326,7 +328,7 @@ fn extending_is_inserting() {
     assert!(extended == inserted);
 }
 
-/// The estimates of a filter that is half full, and of an empty one; and forgetting all.
+/// The estimates of a half-full filter and of an empty one; and clearing.
 #[test]
 fn lengths_and_clearing() {
     let near_10_000 = |found: u64| (9_500..=10_500).contains(&found);
@@ -340,23 +342,23 @@ fn lengths_and_clearing() {
         filter.add("one");
         assert_eq!((filter.is_empty(), filter.estimated_len()), (false, 1), "{kind}");
         filter.add_all(&texts(10_000));
+        assert!(filter != empty && empty.is_empty(), "{kind}: a copy is independent");
         assert!(near_10_000(filter.estimated_len()), "{kind}: {}", filter.estimated_len());
         assert_eq!(filter.estimated_len(), filter.receipt().keys.value.round() as u64);
         assert_eq!(filter.bytes(), filter.receipt().bytes());
-        let any = filter.clone().any();
+        let mut any = filter.clone().any();
         let told = (any.estimated_len(), any.is_empty(), any.bytes());
         assert_eq!(told, (filter.estimated_len(), false, filter.bytes()));
         filter.clear();
         assert_eq!((filter.is_empty(), filter.estimated_len()), (true, 0), "{kind}");
         assert!(!filter.contains("one"), "{kind}");
         assert!(filter == empty, "{kind}");
-        // It goes on as a new one.
+        // Afterwards it behaves like a new one.
         let mut other = empty.clone();
         for filter in [&mut filter, &mut other] {
             filter.add_all(&texts(3_000));
         }
         assert!(filter == other, "{kind}");
-        let mut any = any;
         any.clear().unwrap();
         assert!(any.is_empty() && any == empty.any(), "{kind}");
     });
@@ -376,13 +378,13 @@ fn lengths_and_clearing() {
         let none = filled(kind, &[]);
         assert_eq!((none.is_empty(), none.estimated_len()), (true, 0), "{kind}");
     }
-    // So full that it cannot tell.
+    // Too full for an estimate.
     let mut full = Blocked::new(1, 0.5).unwrap();
     full.extend(0..100_000);
     assert_eq!(full.estimated_len(), u64::MAX);
 }
 
-/// A filter is the same file at every address, and by every reader; of another kind it is refused.
+/// A filter has the same file at every address and by every reader; a reader of another kind refuses it.
 #[test]
 fn files_in_memory_may_lie_anywhere() {
     fn check(filter: &AnyFilter, from_bytes: &dyn Fn(&[u8]) -> Result<AnyFilter, FileError>) {
@@ -421,7 +423,7 @@ fn files_in_memory_may_lie_anywhere() {
     }
 }
 
-/// Plans of one kind are not taken for another's.
+/// Plans of one kind are refused by the others.
 #[test]
 fn plans_are_told_apart() {
     each_inserting!(|Sort| {
@@ -434,7 +436,7 @@ fn plans_are_told_apart() {
     });
 }
 
-/// Copies, views and maps are equal to what they are of and answer alike, and no filters are that differ in any bit or number.
+/// Copies, views and maps equal their originals and answer alike; filters that differ in any bit or number are unequal.
 #[test]
 fn equal_filters_are_equal_files() {
     let secret = Secret::new([7; 16]);
@@ -462,35 +464,16 @@ fn equal_filters_are_equal_files() {
             assert_eq!(sealed.receipt(), filter.receipt());
             assert!(sealed.to_bytes() == filter.to_bytes());
         }
-        // The same bits under another seed, plan or description.
+        // The same bits with another seed, plan or description.
         let seeded = with_header(&file, 24, &[1]);
         assert!(AnyFilter::from_bytes(&seeded).unwrap() != *left);
-        let mut described = left.clone();
-        let mut keys = KeyDescription::default();
-        keys.push("type", "text").unwrap();
-        described.describe(keys);
-        assert!(described != *left && described == described.clone());
+        let mut other = left.clone();
+        other.describe(described(&[("type", "text")]));
+        assert!(other != *left && other == other.clone());
     }
 }
 
-/// A copy is a filter of its own.
-#[test]
-fn copies_go_their_own_way() {
-    each_inserting!(|Sort| {
-        let mut filter = Sort::new(1_000, 0.01).unwrap();
-        filter.add_all(&texts(300));
-        let (mut copy, file) = (filter.clone(), filter.to_bytes());
-        assert!(copy == filter);
-        assert!(copy.add("something else"));
-        assert!(copy != filter && filter.to_bytes() == file, "{:?}", filter.kind());
-        filter.add("something else");
-        assert!(copy == filter, "{:?}", filter.kind());
-        copy.clear();
-        assert!(copy != filter && !filter.is_empty());
-    });
-}
-
-/// It is extended through a shared reference too, on several threads; and it is emptied.
+/// It can be extended through a shared reference, on several threads, and cleared.
 #[test]
 fn shared_filters_are_extended_and_cleared() {
     for count in COUNTS {
@@ -515,11 +498,10 @@ fn shared_filters_are_extended_and_cleared() {
     assert!(shown.starts_with("Shared { plan: Plan {"), "{shown}");
 }
 
-/// A shared filter gives back what it was lent: plan, hasher, description and bits.
+/// A shared filter returns what it was made from: plan, hasher, description and bits.
 #[test]
 fn what_is_shared_is_given_back() {
-    let mut keys = KeyDescription::default();
-    keys.push("field", "host").unwrap();
+    let keys = described(&[("field", "host")]);
     let plans = [
         Plan::for_keys(Kind::Blocked, 1_000, 0.01).unwrap(),
         Plan::for_keys(Kind::Blocked, 50_000, 1e-6).unwrap(),
@@ -543,7 +525,7 @@ fn what_is_shared_is_given_back() {
             assert_eq!((back.plan(), back.description()), (&plan, &keys));
             assert_eq!(back.hasher().scheme(), hasher.scheme());
 
-            // Keys of every type, alone and in a row, as in a plain filter.
+            // Keys of every type, singly and in slices, as in a plain filter.
             let shared = Shared::from_filter(back);
             let (numbers, hashes): (Vec<i32>, Vec<KeyHash>) = (0..700)
                 .map(|number| (number, hasher.hash([number; 3].map(i32::to_le_bytes).concat())))
@@ -584,12 +566,10 @@ fn what_is_shared_is_given_back() {
     assert!(Shared::with_plan(&classic, KeyHasher::default()).is_err());
 }
 
-/// So that a program can keep it in a type of its own that derives `Debug`.
+/// A program can thus keep it in a type of its own that derives `Debug`.
 #[test]
 fn every_type_can_be_shown() {
-    fn shown(value: &dyn std::fmt::Debug) -> String {
-        format!("{value:?}")
-    }
+    let shown = |value: &dyn Debug| format!("{value:?}");
     assert_eq!(shown(&Blocks::zeroed(3).unwrap()), "Blocks { count: 3, .. }");
     let chain = Scalable::new(10, 0.01).unwrap();
     let plan = Plan::for_keys(Kind::Bloomier, 10, 0.01).unwrap();
@@ -606,16 +586,12 @@ fn every_type_can_be_shown() {
 fn every_error_is_one_of_the_crate() {
     let kind = || Ok::<Variant, umbel::Error>("block".parse()?);
     assert!(matches!(kind(), Err(umbel::Error::ParseKind(_))));
-    let keys = |types: &[&str]| {
-        let mut keys = KeyDescription::default();
-        types.iter().for_each(|value| keys.push("type", value).unwrap());
-        keys
-    };
-    let check = || Ok::<(), umbel::Error>(keys(&[]).check(Kind::Blocked, &keys(&["u64"]))?);
+    let numbers = described(&[("type", "u64")]);
+    let check = || Ok::<(), umbel::Error>(described(&[]).check(Kind::Blocked, &numbers)?);
     assert!(matches!(check(), Err(umbel::Error::OtherKeys(_))));
 }
 
-/// A filter planned for too many keys becomes the one folded so, near the size of one planned for its keys.
+/// A filter planned for too many keys folds to nearly the size of one planned for its keys.
 #[test]
 fn filters_shrink_to_their_keys() {
     let hasher = KeyHasher::default();
@@ -625,29 +601,25 @@ fn filters_shrink_to_their_keys() {
             let hashes: Vec<KeyHash> = (0..keys).map(|key| hasher.hash(key)).collect();
             let mut filter = AnyFilter::build(&plan, &hashes, hasher.clone()).unwrap();
             let (large, mut folded, mut held) = (filter.bytes(), filter.clone(), filter.clone());
-            macro_rules! shrink {
-                ($($kind:ident),*) => {
-                    match (&mut filter, &mut folded) {
-                        $((AnyFilter::$kind(filter), AnyFilter::$kind(folded)) => {
-                            let units = filter.plan().bits();
-                            filter.shrink_to(keys).unwrap();
-                            folded.fold(units / filter.plan().bits()).unwrap();
-                            assert_eq!(filter.blocks(), folded.blocks());
-                        })*
-                        _ => unreachable!(),
-                    }
-                };
+            match &mut filter {
+                AnyFilter::Blocked(filter) => filter.shrink_to(keys),
+                AnyFilter::Classic(filter) => filter.shrink_to(keys),
+                AnyFilter::Sliced(filter) => filter.shrink_to(keys),
+                AnyFilter::Counting(filter) => filter.shrink_to(keys),
+                other => unreachable!("{other:?}"),
             }
-            shrink!(Blocked, Classic, Sliced, Counting);
+            .unwrap();
+            fold(&mut folded, plan.bits() / filter.plan().bits()).unwrap();
+            assert_eq!(filter.blocks(), folded.blocks());
             assert!(hashes.iter().all(|hash| filter.contains(*hash)), "{kind} {keys}");
             assert!(filter.plan().predicted_fpp() <= 0.01 && filter.plan().keys() == keys);
             let own = Plan::for_keys(kind, keys, 0.01).unwrap().bytes();
             let before = filter.bytes();
             assert!(before <= 2 * own.max(512) && before < large, "{kind} {keys}: {before}, {own}");
-            // Asked for more keys than planned, nothing happens.
+            // A request for more keys than planned changes nothing.
             filter.shrink_to(10 * keys).unwrap();
             assert_eq!(filter.bytes(), before);
-            // With too few, it keeps room for those that it holds.
+            // If asked for fewer keys than it holds, it keeps room for those.
             held.shrink_to(keys / 2).unwrap();
             let receipt = held.receipt();
             let kept = receipt.bytes() <= 2 * before && receipt.fpp <= 0.011;

@@ -1,4 +1,4 @@
-//! The golden files: writing gives their bytes, reading gives their answers. They change only with a version of the
+//! The golden files: writing reproduces their bytes, reading their answers. They change only with a version of the
 //! format; `cargo x golden` writes them.
 
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ fn decoding_gives_the_answers() {
     }
 }
 
-/// The bytes that a change makes of a golden file.
+/// A golden file's bytes after a change.
 fn changed(change: &Change, golden: &[u8]) -> Vec<u8> {
     let mut file = golden.to_vec();
     for (at, digits) in &change.bytes {
@@ -88,7 +88,7 @@ fn changed(change: &Change, golden: &[u8]) -> Vec<u8> {
 fn step(error: &FileError) -> u32 {
     match error {
         FileError::NotUmbel(..) | FileError::Version(..) => 1,
-        // Of a header the length is a multiple of 64, of such a file it is not.
+        // A header's length is a multiple of 64; the length of such a file is not.
         FileError::Length(expected, _) if expected % 64 == 0 => 1,
         FileError::Length(..) => 4,
         FileError::HeaderDamaged => 2,
@@ -125,7 +125,7 @@ fn every_file_is_listed() {
     assert_eq!(listed, found);
 }
 
-/// The numbers of the bits that are set in the payload of a file.
+/// The positions of the set bits in a file's payload.
 fn set_bits(file: &[u8]) -> String {
     let payload = &file[header_length(file)..][..number::<8>(file, 40) as usize];
     let set = (0..8 * payload.len()).filter(|bit| payload[bit / 8] >> (bit % 8) & 1 == 1);
@@ -263,14 +263,14 @@ fn document_vectors() -> Vec<String> {
         let count = names.len();
         let text = format!("kind 9, bits 5120, probes 2, detail {detail}, attributes {count}");
         vector(&text, &row.join("/"), &filter.to_bytes());
-        // A single key stands for a row: one value as it is, several each after its length.
+        // A single key represents a row: one value as it is, or several values, each after its length.
         let found = (filter.contains(joined(row)), filter.contains(row[0]));
         assert_eq!(found, (count > 1, count == 1));
     }
 
     let file = inserted(&plan("coded:12", 1, 51_200, 1), &["umbel"]);
     vector("kind 10, bits 51200, code_bits 12", "umbel", &file);
-    // A key that level 0 holds by error.
+    // A false positive of level 0.
     let stranger = "excluded-237";
     for (form, excluded) in [(0, "makes level 1"), (1, "is listed")] {
         let plan = plan(&format!("cascade:{form}"), 1, 512, 1);

@@ -1,4 +1,4 @@
-//! From keys to hashes: reference values, secrets, and what is one key.
+//! From keys to hashes: reference values, secrets, and equal keys.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr};
@@ -100,7 +100,7 @@ fn a_pointer_is_what_it_points_to() {
     assert_eq!(Box::new(Mixed64(5)).key_hash(&Prehashed::new(1)), KeyHash::from_u64(5));
 }
 
-/// An identity hash, as Python's of integers: unmixed, all keys would go to the first block.
+/// An identity hash, like Python's for integers: without mixing, all keys would go to the first block.
 #[test]
 fn hashes_of_any_quality_keep_the_rate() {
     let plan = Plan::for_keys(Kind::Blocked, 100_000, 0.01).unwrap();
@@ -115,7 +115,7 @@ fn hashes_of_any_quality_keep_the_rate() {
     assert_binomial(hits, 100_000, filter.receipt().fpp, &"fresh keys");
 }
 
-/// The worst hasher there may be.
+/// The worst possible hasher.
 #[derive(Clone, Default)]
 struct Identity(u64);
 
@@ -160,7 +160,7 @@ fn any_hash_is_a_key_by_a_hasher_of_the_callers() {
     let (_, most) = umbel::internals::math::binomial_bounds(20_000, filter.receipt().fpp, 1e-9);
     assert!(strangers.count() as u64 <= most);
     assert!(filter.receipt().fpp < 0.0011);
-    // Clones merge, and nothing else.
+    // It merges with clones only.
     let mut twin = filter.clone();
     twin.insert("of the twin");
     filter.union(&twin).unwrap();

@@ -1,4 +1,4 @@
-//! Files in pieces: read while they arrive, and the parts of a file that a filter would be.
+//! Files in pieces: loaded as they arrive, and written part by part.
 
 use umbel::{AnyFilter, AnyScheme, Filter, KeyHasher, Kind, Plan, Secret};
 
@@ -41,7 +41,7 @@ fn files_go_out_in_pieces_of_any_size() {
         assert_eq!(filter.file_length(), file.len() as u64);
         for size in [97, 1000, 100_000, 1 << 20, file.len() + 9] {
             let (mut at, mut pieces) = (0, Vec::new());
-            // Every piece of a few, and the last ones of many small ones.
+            // Tests every piece if there are few, else the last ones.
             if size < 1000 {
                 at = file.len() as u64 - 5 * size as u64;
                 pieces.extend_from_slice(&file[..at as usize]);

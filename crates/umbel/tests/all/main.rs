@@ -1,4 +1,4 @@
-//! Tests of the library from outside, in one program: each file is about one promise or one kind of filter.
+//! External tests of the library in one program; each file covers one promise or one kind of filter.
 
 mod reference;
 mod statistics;

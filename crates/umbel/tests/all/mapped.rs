@@ -7,9 +7,9 @@ use umbel::{AnyFilter, FileError, Filter, KeyHasher, Kind, MappedFile, Plan};
 
 use crate::damage::assert_fails;
 
-/// A file of a test, mapped.
+/// Maps a test's file.
 pub(crate) fn map(file: &File) -> MappedFile {
-    // SAFETY: the files of tests are temporary and have no name, so that nobody else writes to them; tests write all
+    // SAFETY: the tests' files are temporary and unnamed, so no other process writes to them; tests write everything
     // before they map.
     #[allow(unsafe_code)]
     unsafe { MappedFile::map(file) }.unwrap()
@@ -52,7 +52,7 @@ fn a_lazy_filter_answers_as_the_filter_does() {
 fn a_lazy_filter_refuses_damage_where_it_meets_it() {
     for kind in [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Scalable] {
         let (keys, mut bytes) = large(kind);
-        // The third MiB is cleared: its keys would be absent.
+        // The third MiB is cleared, so its keys would be absent.
         let chunk = 128 + (2 << 20)..128 + (3 << 20);
         let cleared = bytes[chunk.clone()].iter().filter(|byte| **byte != 0).count();
         assert!(cleared > 100, "{kind}");
@@ -108,14 +108,14 @@ fn header_and_table_are_checked_when_a_file_is_opened() {
     let [whole, lazy] = opened(&flipped(&bytes, 1 << 20));
     assert_fails("PayloadDamaged", whole);
     assert!(lazy.is_ok());
-    // What a kind cannot tell is checked at once.
+    // Kinds without lazy checks are checked completely when opened.
     let (_, bytes) = large(Kind::Counting);
     for result in opened(&flipped(&bytes, 1 << 20)) {
         assert_fails("PayloadDamaged", result);
     }
 }
 
-/// They belong to no key, so no look-up would meet them.
+/// Damaged bits that belong to no key, so no look-up would meet them.
 #[test]
 fn damaged_bits_after_the_last_are_damage() {
     for kind in [Kind::Classic, Kind::Sliced] {

@@ -1,4 +1,4 @@
-//! The formulas, against published values, against chains followed step by step, and against each other.
+//! The formulas, compared with published values, with step-by-step simulations of chains, and with each other.
 
 use umbel::Spread;
 use umbel::formulas::blocked::Pattern;
@@ -47,7 +47,7 @@ fn with_one_probe_blocks_make_no_difference() {
     }
 }
 
-/// So the third and fourth cumulants are those of the distribution of set bits, computed key by key.
+/// The third and fourth cumulants therefore equal those of the distribution of set bits, computed key by key.
 #[test]
 fn with_one_probe_cumulants_are_those_of_the_occupancy() {
     for (keys, blocks) in [(1_500, 8), (6_000, 8)] {
@@ -93,7 +93,7 @@ fn a_filter_four_times_as_large_spreads_half_as_far() {
     }
 }
 
-/// The 99.95 % quantile of the sum of 4 exponential numbers is 13.93 by its distribution, the one of 100 is 136.2.
+/// The 99.95 % quantile of the sum of 4 exponential variables is 13.93 by its distribution; of 100 it is 136.2.
 #[test]
 fn quantiles_of_skewed_sums() {
     for (count, expected) in [(4.0f64, 13.934), (100.0, 136.211)] {
@@ -124,7 +124,7 @@ fn the_papers_formula_is_the_chain_of_a_cell() {
     for (top, lowered) in [(1, 10.0), (3, 36.0), (7, 85.0)] {
         let cells = Cells { cells: 500.0, top, lowered, ..SOME };
         let (p, q) = (lowered / cells.cells, cells.probes / cells.cells);
-        // The probability of each state, insertion by insertion, from an empty filter.
+        // The probability of each state after each insertion, starting with an empty filter.
         let mut states = vec![0.0; usize::from(top) + 1];
         states[0] = 1.0;
         for insertion in 1..=6_000u32 {

@@ -1,5 +1,5 @@
-//! The memory of filters comes from the program's allocator, however large they are: an allocator that counts or limits
-//! memory, as that of a server, sees all of it.
+//! Filters of any size get their memory from the program's allocator, so an allocator that counts or limits memory,
+//! like a server's, sees all of it.
 #![allow(unsafe_code)] // an allocator
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -8,7 +8,7 @@ use std::cell::Cell;
 use umbel::{AnyFilter, Blocked, Counting, Filter, KeyHasher, Kind, Plan};
 
 thread_local! {
-    /// Bytes that this thread has requested and not returned.
+    /// Bytes that this thread has allocated and not freed.
     static HELD: Cell<i64> = const { Cell::new(0) };
 }
 
@@ -19,7 +19,7 @@ static COUNTED: Counted = Counted;
 struct Counted;
 
 fn count(bytes: i64) {
-    // A thread that ends may return memory after its count is gone.
+    // A thread that ends may free memory after its counter is gone.
     let _ = HELD.try_with(|held| held.set(held.get() + bytes));
 }
 
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// What `make` returns, and how many bytes that holds.
+/// Returns the result of `make`, and the number of bytes that it holds.
 fn held_by<T>(make: impl FnOnce() -> T) -> (T, i64) {
     let before = HELD.get();
     let made = make();

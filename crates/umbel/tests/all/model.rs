@@ -1,4 +1,4 @@
-//! The plain kinds, compared with an exact array of bits; and the laws of sets.
+//! The plain kinds, compared with an exact bit array; and the laws of sets.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -15,13 +15,13 @@ use crate::reopened::{Aligned, OfKind, SECRET, hasher, secret};
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Any(models::Op),
-    /// With another filter that holds these keys.
+    /// Merges another filter, which holds these keys.
     Union(Vec<Key>, Size),
     Intersect(Vec<Key>, Size),
     Fold(Index),
 }
 
-/// Which size the other filter has, of those that fold to this one's or the other way.
+/// The size of the other filter; one of the two must fold to the other.
 #[derive(Clone, Debug)]
 pub(crate) enum Size {
     Multiple(u64),
@@ -29,7 +29,7 @@ pub(crate) enum Size {
 }
 
 pub(crate) fn keys() -> impl Strategy<Value = Vec<Key>> {
-    // Some come again and again, so that counters reach their top.
+    // Some keys repeat often, to make counters reach their maximum.
     let one = prop_oneof![3 => 0..2000 as Key, 2 => 0..6 as Key];
     prop::collection::vec(one, 0..60)
 }
@@ -50,7 +50,7 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Plans by hand: every number of probes, sizes from the smallest on, most of them odd.
+/// Hand-made plans: every number of probes, sizes from the smallest on, most of them odd.
 fn plan(kind: Kind) -> impl Strategy<Value = Plan> {
     let bits = match kind {
         Kind::Blocked => (1..=24u64).prop_map(|blocks| 512 * blocks).boxed(),
@@ -74,7 +74,7 @@ fn divisors(plan: &Plan) -> Vec<u64> {
     (1..=units).filter(|&divisor| units.is_multiple_of(divisor)).collect()
 }
 
-fn fold(filter: &mut AnyFilter, divisor: u64) -> Result<(), MergeError> {
+pub(crate) fn fold(filter: &mut AnyFilter, divisor: u64) -> Result<(), MergeError> {
     match filter {
         AnyFilter::Blocked(filter) => filter.fold(divisor),
         AnyFilter::Classic(filter) => filter.fold(divisor),
@@ -84,7 +84,7 @@ fn fold(filter: &mut AnyFilter, divisor: u64) -> Result<(), MergeError> {
     }
 }
 
-/// A model of a kind that folds and merges; of two that merge, the larger folds to the size of the other.
+/// A model of a kind that folds and merges; the larger of two merged filters folds to the size of the smaller.
 pub(crate) trait Merges: Model {
     fn new(plan: &Plan) -> Self;
     fn unite(&mut self, other: Self);
@@ -142,7 +142,7 @@ pub(crate) fn pair<M: Merges>(plan: &Plan, hasher: KeyHasher, keys: &[Key]) -> P
     pair
 }
 
-/// Another filter whose size goes with this one's.
+/// Another filter whose size is compatible.
 fn other<M: Merges>(pair: &Pair<M>, keys: &[Key], size: &Size) -> Pair<M> {
     let mut plan = Numbers::of(pair.filter.plan());
     match size {
@@ -186,7 +186,7 @@ fn run(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
     }
 }
 
-/// The laws that hold for every kind, bit for bit; of counters, which are added up, those of sums.
+/// Laws that hold bit for bit for every kind; counters are added, so they follow the laws of sums.
 pub(crate) fn laws<M: Merges>(plan: &Plan, hasher: KeyHasher, keys: [&[Key]; 3]) {
     let new = |plan: &Plan, keys: &[Key]| pair::<M>(plan, hasher.clone(), keys).filter;
     let counts = plan.kind() == Kind::Counting;
@@ -222,7 +222,7 @@ pub(crate) fn laws<M: Merges>(plan: &Plan, hasher: KeyHasher, keys: [&[Key]; 3])
         let (bits, keys_left) = (plan.bits() / divisor, (plan.keys() / divisor).max(1));
         let small = Numbers { bits, keys: keys_left, ..Numbers::of(plan) }.plan();
         assert!(folded == new(&small, keys[0]), "a fold is built small");
-        // Whichever way round, the result has the smaller size and the same bits.
+        // In either order, the result has the smaller size and the same bits.
         let sum = union(&folded, &other);
         assert!(union(&a, &other).blocks() == sum.blocks());
         assert!(union(&other, &a).blocks() == sum.blocks());
@@ -281,7 +281,7 @@ proptest! {
     }
 }
 
-/// Proptest draws probes and sizes; here none is left out.
+/// Proptest draws probes and sizes; this test covers all of them.
 #[test]
 fn every_number_of_probes_keeps_the_laws_at_odd_sizes() {
     let a: Vec<Key> = (0..50).collect();
@@ -347,7 +347,7 @@ fn filters_that_do_not_go_together_are_left_unchanged() {
         for divisor in [0, 5, u64::MAX] {
             assert!(matches!(fold(&mut filter, divisor), Err(MergeError::Indivisible(..))));
         }
-        // A size that divides the other's is folded only if asked for.
+        // A size that divides the other's is folded only on request.
         let mut small = with(variant, 4, 8, one.clone());
         let differ = small.union(&filter);
         assert!(matches!(differ, Err(MergeError::SizesDiffer(l, r, _)) if 3 * l == r));

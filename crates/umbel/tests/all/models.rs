@@ -1,4 +1,4 @@
-//! Filters beside models of them: operations at random on both, and then the same answers and the same bits.
+//! Filters and models of them: random operations on both, then equal answers and equal bits.
 
 use std::collections::HashSet;
 
@@ -8,14 +8,14 @@ use umbel::{AnyFilter, Filter, Insert, KeyHash};
 use crate::damage::header_length;
 use crate::reopened::{OfKind, Way, any_reopened, secret, way};
 
-/// Keys are small numbers, so that they meet often.
+/// Small numbers, to make keys repeat often.
 pub(crate) type Key = u16;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Insert(Key),
     InsertMany(Vec<Key>),
-    /// As many, and told which were new.
+    /// The same, reporting which keys were new.
     InsertNew(Vec<Key>),
     Contains(Vec<Key>),
     Clear,
@@ -23,7 +23,7 @@ pub(crate) enum Op {
 }
 
 fn keys() -> impl Strategy<Value = Vec<Key>> {
-    // Some longer than the groups that are looked at together, some of few keys that come again.
+    // Some longer than the groups that are processed together, some with few keys that repeat.
     prop_oneof![
         4 => prop::collection::vec(0..3000 as Key, 0..60),
         1 => prop::collection::vec(0..3000 as Key, 0..1500),
@@ -42,18 +42,18 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A filter as FORMAT.md has it.
+/// A filter as FORMAT.md defines it.
 pub(crate) trait Model {
-    /// Inserts a key; whether it was new, or `None` if there is no room.
+    /// Inserts a key; returns whether it was new, or `None` if there is no room.
     fn insert(&mut self, hash: KeyHash) -> Option<bool>;
     fn contains(&self, hash: KeyHash) -> bool;
     fn clear(&mut self);
     fn payload(&self) -> Vec<u8>;
-    /// Those of the keys inserted since it was cleared that must be there.
+    /// Those of the keys inserted since it was cleared that must be present.
     fn kept(&self, inserted: &HashSet<KeyHash>) -> Vec<KeyHash> {
         inserted.iter().copied().collect()
     }
-    /// Checks what else the filter says of itself.
+    /// Checks other figures that the filter reports.
     fn check(&self, filter: &AnyFilter);
 }
 

@@ -1,4 +1,4 @@
-//! Filling on several threads: the bits of one, and each part once.
+//! Filling on several threads: the same bits as on one, and each part processed once.
 
 use std::num::NonZero;
 

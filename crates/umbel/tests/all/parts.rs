@@ -1,4 +1,4 @@
-//! Parts of a set: the documented mapping, an even spread, and rates that hold in every part.
+//! Parts of a set: the documented mapping, an even spread, and the rate of every part.
 
 use std::num::NonZeroU32;
 
@@ -70,7 +70,7 @@ fn parts_answer_like_one_set_at_the_promised_rate() {
         let receipt = filter.receipt();
         assert!(receipt.fpp <= fpp && !receipt.over_filled, "{receipt:?}");
     }
-    // 10⁶ absent keys at no more than 1 %: six deviations of the count above it.
+    // 10⁶ absent keys at no more than 1 %: six standard deviations above the expected count.
     let found = (keys..keys + 1_000_000).filter(|key| contains(*key)).count();
     assert!((5_000..10_600).contains(&found), "{found}");
 }

@@ -1,8 +1,8 @@
-//! Plans made to measure, from others and by the numbers that files have.
+//! Plans made to measure: from other plans, and from the numbers in files.
 
 use umbel::{Growth, Kind, Plan, PlanError, Tags, Variant};
 
-/// The numbers of a plan, to be changed one by one.
+/// The numbers of a plan, to be changed singly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {
     pub(crate) variant: Variant,
@@ -32,12 +32,12 @@ impl Numbers {
     }
 }
 
-/// A kind with its parameter as files have it.
+/// A kind with its parameter as stored in files.
 pub(crate) fn variant(kind: Kind, detail: u32) -> Variant {
     format!("{kind}:{detail}").parse().unwrap()
 }
 
-/// The parameter of a kind as files have it, 0 where it has none.
+/// The parameter of a kind as stored in files; 0 for kinds without one.
 pub(crate) fn detail(variant: Variant) -> u32 {
     match variant {
         Variant::Counting { counter_bits: bits } | Variant::Stable { cell_bits: bits } => bits,

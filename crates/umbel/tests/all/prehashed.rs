@@ -1,4 +1,4 @@
-//! Filters of hashes computed by the caller: their files, who opens them, and what they merge with.
+//! Filters of hashes computed by the caller: their files, how they are opened, and which filters merge.
 
 use umbel::{
     Algorithm, AnyFilter, AnyScheme, FileError, Filter, Hashing, Insert, KeyHash, KeyHasher, Kind,
@@ -10,7 +10,7 @@ use crate::every_kind::MERGING;
 use crate::reopened::{Way, any_reopened};
 use crate::statistics::splitmix;
 
-/// The function of the tests, and another.
+/// The hash function of the tests, and another one.
 const OWN: Prehashed = Prehashed::new(0x0123_4567_89ab_cdef);
 const OTHER: Prehashed = Prehashed::new(0x0123_4567_89ab_cdee);
 
@@ -33,7 +33,7 @@ fn filled(kind: Kind, hasher: Prehashed, keys: std::ops::Range<u64>) -> AnyFilte
     AnyFilter::build(&plan(kind), Mixed64::from_slice(&hashes(keys)), hasher).unwrap()
 }
 
-/// Algorithm 3, the id where seeds are; opened by the id alone, in every way there is.
+/// Algorithm 3, with the id in place of the seed; opened with the id alone, by every reader.
 #[test]
 fn a_file_says_whose_hashes_it_holds() {
     for kind in kinds() {
@@ -76,13 +76,13 @@ fn nobody_else_opens_it() {
         assert!(matches!(&error, FileError::Scheme(found) if *found == expected), "{error}");
         let words = error.to_string();
         assert!(words.contains("0123456789abcdef") && words.contains("0123456789abcdee"));
-        // No hasher stands for hashes of the caller.
+        // No key hasher opens a caller's hashes.
         let hasher = KeyHasher::for_scheme(OWN.scheme(), None);
         assert_fails(&format!("Prehashed({id})"), hasher);
     }
 }
 
-/// Neither seeded nor keyed filters are taken for those of a caller, even when the seed is the id.
+/// Seeded and keyed filters are not mistaken for a caller's, even if the seed equals the id.
 #[test]
 fn it_opens_no_other_files() {
     let seeded = KeyHasher::with_seed(0x0123_4567_89ab_cdef);
@@ -97,7 +97,7 @@ fn it_opens_no_other_files() {
     }
 }
 
-/// Filters of hashes merge with those of the same function, and with no others.
+/// Filters of hashes merge only if the hash function is the same.
 #[test]
 fn it_merges_with_its_own() {
     let seeded = KeyHasher::with_seed(0x0123_4567_89ab_cdef);
@@ -131,7 +131,7 @@ fn it_merges_with_its_own() {
     }
 }
 
-/// What was opened without the function: its receipt, copies and merges are the same.
+/// A filter opened without the function has the same receipt, copies and merges.
 #[test]
 fn sealed_ones_have_receipts_and_merge() {
     for kind in kinds() {
@@ -150,7 +150,7 @@ fn sealed_ones_have_receipts_and_merge() {
             assert!(union == filled(kind, OWN, 0..KEYS), "{kind}");
             let back = AnyFilter::from_bytes_with(&union.to_bytes(), OWN).unwrap();
             assert!(hashes(0..KEYS).into_iter().all(|hash| back.contains(Mixed64(hash))));
-            // Also one sealed and one not.
+            // Also if only one is sealed.
             union.intersect(&left).unwrap();
             let mut both = filled(kind, OWN, 0..KEYS);
             both.intersect(&left).unwrap();
@@ -171,7 +171,7 @@ fn every_flipped_bit_of_a_header_is_refused() {
     }
 }
 
-/// With a checksum that is right: it has no id of a secret; and another id is another file, for another function.
+/// With a correct checksum: a secret's id is refused, and another function's id makes another valid file.
 #[test]
 fn fields_that_do_not_go_together_are_refused() {
     for kind in kinds() {

@@ -1,5 +1,5 @@
-//! A second implementation of the filters, from FORMAT.md and with one `bool` per bit: slow, plain, and without a line
-//! in common with the library. Only the hash of a key comes from there.
+//! A second implementation of the filters, from FORMAT.md, with one `bool` per bit: slow and plain. It shares only the
+//! hash of a key with the library.
 
 use umbel::{KeyHash, Kind, Plan};
 

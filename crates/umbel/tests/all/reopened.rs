@@ -1,4 +1,4 @@
-//! A filter written and opened again, in every way there is.
+//! A filter written and opened again, by every reader.
 
 use std::ops::Range;
 
@@ -98,7 +98,7 @@ of_kinds!(
     Window
 );
 
-/// The filter from its file. What is opened is equal to it, and answers for `hashes` as it does.
+/// Reopens the filter from its file; asserts that it is equal and gives the same answers for `hashes`.
 pub(crate) fn reopened<F: OfKind>(filter: &F, way: Way, hashes: &[KeyHash]) -> F {
     let secret = secret(filter.hasher());
     let opened = F::out_of(any_reopened(&filter.clone().any(), way, secret, hashes));
@@ -106,7 +106,7 @@ pub(crate) fn reopened<F: OfKind>(filter: &F, way: Way, hashes: &[KeyHash]) -> F
     opened
 }
 
-/// As [`reopened`], of any kind and for any hashes.
+/// As [`reopened`], for any kind and any hashes.
 pub(crate) fn any_reopened<U: Unlock + Copy>(
     filter: &AnyFilter<U::Hasher>,
     way: Way,

@@ -1,13 +1,14 @@
-//! The scalable filter, compared with a set and links of plain bits, one key or many at a time, through files; its rate
-//! over growth; and what stops it from growing.
+//! The scalable filter, compared with a set and links of plain bits, for single keys, batches and files; its rate over
+//! growth; and the limits of its growth.
 
 use proptest::prelude::*;
 use umbel::{
-    AnyFilter, FileError, Filter, Full, Growth, KeyDescription, KeyHash, KeyHasher, Kind, Plan,
-    PlanError, Scalable, Variant,
+    AnyFilter, FileError, Filter, Full, Growth, KeyHash, KeyHasher, Kind, Plan, PlanError,
+    Scalable, Variant,
 };
 
 use crate::damage::{assert_fails, header_length, number, resum};
+use crate::description::described;
 use crate::models::{self, Pair, op};
 use crate::reference::{Reference, part};
 use crate::reopened::{Way, hasher, reopened};
@@ -17,12 +18,12 @@ fn plan() -> impl Strategy<Value = Plan> {
     let fpp = prop::sample::select(vec![0.9, 0.5, 0.1, 0.01, 1e-4, 1e-7]);
     let planned = (1..=300u64, fpp)
         .prop_map(|(keys, fpp)| Plan::for_keys(Kind::Scalable, keys, fpp).unwrap());
-    // By hand: any number of probes, and a first link that may be too small to ever be full.
+    // Hand-made: any number of probes, and a first link that may be too small to ever be full.
     let by_hand =
         (1..=300u64, 1..=8u64, 1..=umbel::MAX_PROBES).prop_map(|(keys, blocks, probes)| {
             Plan::from_parts(Kind::Scalable, keys, 0.01, 512 * blocks, probes).unwrap()
         });
-    // Links of one size are many.
+    // Links of equal size are many.
     let fpp = prop::sample::select(vec![0.5, 0.01, 1e-4]);
     let fixed = (300..=600u64, fpp).prop_map(|(keys, fpp)| {
         Plan::for_keys(Variant::Scalable { growth: Growth::Even }, keys, fpp).unwrap()
@@ -30,7 +31,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     prop_oneof![4 => planned, 2 => by_hand, 1 => fixed]
 }
 
-/// The links as FORMAT.md has them, with the keys each took.
+/// The links as FORMAT.md defines them, with the keys each took.
 struct Model {
     plan: Plan,
     links: Vec<(Reference, Plan, u64)>,
@@ -92,8 +93,8 @@ impl models::Model for Model {
     }
 }
 
-/// The rate that the bytes of a file give, independent of receipts: 1 − ∏(1 − f), f of each link the
-/// mean over its blocks.
+/// The rate computed from a file's bytes, independent of receipts: 1 − ∏(1 − f), with f the mean over the
+/// blocks of each link.
 fn rate_of(file: &[u8]) -> f64 {
     let mut start = header_length(file);
     let mut none = 1.0;
@@ -117,7 +118,7 @@ proptest! {
     }
 }
 
-/// Chunks of checksums begin and end inside links, and every way to open the file sees the same.
+/// Chunks of checksums begin and end inside links; every reader sees the same.
 #[test]
 fn a_file_of_several_chunks_opens_in_every_way() {
     let plan = Plan::for_keys(Kind::Scalable, 100_001, 0.01).unwrap();
@@ -139,9 +140,8 @@ fn a_file_of_several_chunks_opens_in_every_way() {
     }
 }
 
-/// The rate while growing from n to 64 n keys, each step queried with absent keys.
-///
-/// The rate that the bits give is counted from the bytes of the file.
+/// The rate during growth from n to 64 n keys; each step is queried with absent keys. The rate that the bits give is
+/// computed from the file's bytes.
 #[test]
 #[ignore = "long statistics: cargo x test --full"]
 fn the_rate_is_kept_over_all_growth() {
@@ -153,7 +153,7 @@ fn the_rate_is_kept_over_all_growth() {
     for (row, (growth, fpp)) in (0..).zip(doubling.into_iter().chain(even)) {
         let plan = Plan::for_keys(Variant::Scalable { growth }, FIRST, fpp).unwrap();
         let steps = [1, 2, 3, 10, 31, 64];
-        // Of each step the compound rates of all seeds; of each link its rates when full.
+        // The compound rates of all seeds per step; the rates of each full link.
         let mut rates = vec![Rates::default(); steps.len()];
         let mut full = vec![Vec::new(); 8];
         let trials = (power(fpp / 2.0, 0.1) / SEEDS as f64).clamp(10_000.0, 1e6) as u64;
@@ -188,7 +188,7 @@ fn the_rate_is_kept_over_all_growth() {
             let (mean, error) = rates.check(fpp, &step);
             let predicted = plan.predicted_fpp_at(step * FIRST);
             assert!(predicted <= fpp, "{predicted}");
-            // Keys that pass a link while it fills are the more, at most its rate of them.
+            // A link takes more keys than planned, because some pass it while it fills: at most its rate of them.
             assert!(mean > predicted * 0.9 - SIGMAS * error, "{step}: {mean} of {predicted}");
         }
         for (index, rates) in (0..).zip(&full).filter(|(_, rates)| rates.len() > 1) {
@@ -199,7 +199,7 @@ fn the_rate_is_kept_over_all_growth() {
     }
 }
 
-/// From one key to thousands: links for 1, 2, 4 … keys, and every key in its place.
+/// From one key to thousands: links for 1, 2, 4 … keys, with every key in the right one.
 #[test]
 fn it_grows_from_a_single_key() {
     let plan = Plan::for_keys(Kind::Scalable, 1, 0.01).unwrap();
@@ -208,12 +208,12 @@ fn it_grows_from_a_single_key() {
     let new = (0..5_000).filter(|&key| filter.try_insert(key).unwrap()).count() as u64;
     assert!((0..5_000).all(|key| filter.contains(key)));
     assert_eq!(filter.receipt().parts.iter().map(|link| link.keys).sum::<f64>(), new as f64);
-    // 5,000 keys at 0.01 at most: 50 and 6 deviations of 7.
+    // 5,000 keys at 0.01 at most: 50 plus 6 standard deviations of 7.
     assert!(new >= 5_000 - 92, "{new}");
     assert_eq!(filter.receipt().parts.len(), 13);
 }
 
-/// No number of keys fits a link with all bits set, which a file may have; those of the other links are still there.
+/// A file may have a link with all bits set, which fits no number of keys; the other links' keys are still estimated.
 #[test]
 fn a_full_link_leaves_a_lower_bound() {
     let plan = Plan::for_keys(Kind::Scalable, 1_000, 0.01).unwrap();
@@ -230,7 +230,7 @@ fn a_full_link_leaves_a_lower_bound() {
     assert!((900.0..1e6).contains(&keys.low), "{keys:?}");
 }
 
-/// What stops growth leaves the filter as it was, and says what it would have taken.
+/// An error that stops growth leaves the filter unchanged and reports the size it would have needed.
 #[test]
 fn growth_can_be_refused_and_loses_nothing() {
     let plan = Plan::for_keys(Kind::Scalable, 1_000, 0.01).unwrap();
@@ -246,7 +246,7 @@ fn growth_can_be_refused_and_loses_nothing() {
     assert_fails(&format!("Limit({whole}, {})", whole - third), error);
     let taken: Vec<_> = filter.receipt().parts.iter().map(|link| link.keys).collect();
     assert_eq!(taken, [1_000.0, 2_000.0]);
-    // The same as one after the other up to the first that found no room.
+    // The same as single insertions up to the first one without room.
     let mut one = Scalable::with_plan(&plan, hasher.clone()).unwrap();
     one.set_limit(plan.bytes() + second);
     let mut refused = None;
@@ -259,7 +259,7 @@ fn growth_can_be_refused_and_loses_nothing() {
     let refused = refused.unwrap();
     assert!(one == filter && new[refused..].iter().all(|&new| !new));
     assert!(hashes[..refused].iter().all(|&hash| filter.contains(hash)));
-    // What is in it needs no room; with more room it goes on.
+    // Keys already present need no room; with more room it grows again.
     filter.try_insert_all(&hashes[..refused]).unwrap();
     filter.set_limit(u64::MAX);
     filter.try_insert_all(&hashes).unwrap();
@@ -283,8 +283,8 @@ fn what_cannot_grow_says_why() {
     assert!(error.to_string().contains("plan it for more keys"), "{error}");
 }
 
-/// At the last link that a header has room for, it says so, keeps all keys, and is read again, also with the longest
-/// description.
+/// With as many links as a header can hold, it reports that it is full, keeps all keys and can be read again, even with
+/// the longest description.
 #[test]
 fn links_of_one_size_come_to_an_end() {
     let plan = Plan::for_keys(Variant::Scalable { growth: Growth::Even }, 1, 0.5).unwrap();
@@ -296,9 +296,8 @@ fn links_of_one_size_come_to_an_end() {
     assert_eq!(filter.receipt().parts.len(), 1024);
     assert!((0..held).all(|key| filter.contains(key)));
     assert!(matches!(filter.plan().link(1023), Ok(link) if link.keys() == 1));
-    for (value, header) in [(None, 41_088), (Some(1 << 15), 41_088 + (1 << 15))] {
-        let mut keys = KeyDescription::default();
-        value.into_iter().for_each(|bytes| keys.push("n", &"v".repeat(bytes - 5)).unwrap());
+    let longest = described(&[("n", &"v".repeat((1 << 15) - 5))]);
+    for (keys, header) in [(described(&[]), 41_088), (longest, 41_088 + (1 << 15))] {
         filter.describe(keys);
         let file = filter.to_bytes();
         assert_eq!(header_length(&file), header);

@@ -1,4 +1,4 @@
-//! The shared filter, compared with the plain one, and the race to be first.
+//! The shared filter, compared with the plain one, and races to insert a key first.
 
 use std::sync::Barrier;
 use std::thread;
@@ -7,7 +7,7 @@ use umbel::{Blocked, KeyHasher, Kind, Plan, Shared};
 
 use crate::reopened::hashes;
 
-/// Made to measure: to find a size takes Miri minutes.
+/// Made to measure, because searching for a size takes minutes under Miri.
 fn plan(keys: u64, bits_per_key: u64, probes: u32) -> Plan {
     let bits = (keys * bits_per_key).next_multiple_of(512);
     Plan::from_parts(Kind::Blocked, keys, 0.01, bits, probes).unwrap()
@@ -61,7 +61,7 @@ fn exactly_one_of_racing_threads_is_first() {
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    // At 1e-11, as such a plan predicts, none of 20,000 keys is taken for another: 2e-7 in all.
+    // At 1e-11, the predicted rate of such a plan, the chance of a false positive among 20,000 keys is 2e-7.
     for key in 0..KEYS as usize {
         assert_eq!(won.iter().filter(|won| won[key]).count(), 1, "key {key}");
     }

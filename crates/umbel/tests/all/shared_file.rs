@@ -1,4 +1,4 @@
-//! Filters in files that threads and processes insert into at the same time.
+//! Files that several threads and processes insert into at the same time.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -29,7 +29,7 @@ fn file(path: &Path) -> File {
 }
 
 fn open(path: &Path) -> Result<SharedFile, FileError> {
-    // SAFETY: only these tests have the file, and write to it through this type, until all have closed it.
+    // SAFETY: only these tests access the file, and write to it through this type until all have closed it.
     #[allow(unsafe_code)]
     let mapped = unsafe { WritableFile::map(file(path)) }?;
     SharedFile::open(mapped)
@@ -39,7 +39,7 @@ fn read(path: &Path) -> Result<AnyFilter, FileError> {
     AnyFilter::from_bytes(&fs::read(path).unwrap())
 }
 
-/// This program, which inserts keys from `first` on and prints the number of each that has returned.
+/// Runs this program to insert keys from `first` on; it prints the number of each returned insertion.
 fn child(path: &Path, first: u64) -> (Child, impl Iterator<Item = u64>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "shared_file::a_child_inserts", "--nocapture"])
@@ -52,7 +52,7 @@ fn child(path: &Path, first: u64) -> (Child, impl Iterator<Item = u64>) {
     (child, lines.map_while(Result::ok).filter_map(|line| line.strip_prefix("key ")?.parse().ok()))
 }
 
-/// Not a test, unless [`child`] starts it.
+/// Does nothing unless [`child`] starts it.
 #[test]
 fn a_child_inserts() {
     let [Ok(path), Ok(first)] = CHILD.map(std::env::var) else { return };
@@ -130,7 +130,7 @@ fn killed_processes_leave_every_key_that_they_inserted() {
     }
 }
 
-/// As after the last user was killed.
+/// The state after the last user was killed.
 #[test]
 fn an_unsealed_file_is_told_from_others_and_sealed_again() {
     let dir = tempfile::tempdir().unwrap();
@@ -146,13 +146,13 @@ fn an_unsealed_file_is_told_from_others_and_sealed_again() {
     assert_fails("Unsealed", read(&path));
     assert_fails("Unsealed", AnyFilter::map(&crate::mapped::map(&file(&path))));
     assert_fails("Unsealed", AnyFilter::map_lazily(&crate::mapped::map(&file(&path))));
-    // Whoever opens and closes it seals it, as does whoever has locked it to change it.
+    // Opening and closing it seals it; so does locking it to change it.
     assert!(open(&path).unwrap().contains(0u64));
     assert!(read(&path).unwrap().contains(0u64));
     fs::write(&path, &unsealed).unwrap();
     assert!(seal(&file(&path)).unwrap());
     assert!(read(&path).unwrap().contains(0u64));
-    // What else is wrong with it is found first.
+    // Other defects are reported first.
     for (expected, wrong) in [
         ("HeaderDamaged", &[&unsealed[..70], &[1], &unsealed[71..]].concat()),
         ("Length(", &unsealed[..unsealed.len() - 1].to_vec()),

@@ -1,4 +1,4 @@
-//! Stable filters, compared with a model that has a number per cell; and the stable point, reached and measured.
+//! Stable filters, compared with a model that has a number per cell; the stable point, reached and measured.
 
 use std::collections::HashSet;
 
@@ -10,15 +10,15 @@ use crate::plans::{detail, variant};
 use crate::reference::{mix, place, probe};
 use crate::reopened::hasher;
 
-/// Plans by hand: of few cells, so that runs of lowered ones go round the end. Rates that only so many
-/// probes cannot keep are left out.
+/// Hand-made plans of few cells, to make runs of lowered cells wrap around the end. Leaves out rates that the given
+/// probes cannot keep.
 fn plan() -> impl Strategy<Value = Plan> {
     (1..=10u64, 1..=8u32, 1..=8u32, 0.2..0.999f64).prop_map(|(blocks, detail, probes, fpp)| {
         Plan::from_parts(variant(Kind::Stable, detail), 9, fpp, 512 * blocks, probes).unwrap()
     })
 }
 
-/// A number a cell, from FORMAT.md.
+/// A number per cell, as FORMAT.md defines it.
 struct Numbers {
     plan: Plan,
     lowered: u64,
@@ -62,7 +62,7 @@ impl Model for Numbers {
         self.insertions = 0;
     }
 
-    /// It forgets any but the last one.
+    /// It may forget every key but the last.
     fn kept(&self, _: &HashSet<KeyHash>) -> Vec<KeyHash> {
         Vec::new()
     }

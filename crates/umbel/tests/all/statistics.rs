@@ -1,4 +1,4 @@
-//! How to measure a filter's rate, and how far chance may move it: every bound here is derived.
+//! How to measure a filter's rate, and how far it may vary by chance: every bound here is derived.
 //!
 //! Three checks, each sensitive to one thing. The clear bits of filled filters, compared with their exact mean and
 //! variance, test the formulas. Hits of absent keys, compared with the binomial law of the rate given by the bits
@@ -14,7 +14,7 @@ use umbel::internals::format::Header;
 use umbel::internals::math::binomial_bounds;
 use umbel::{AnyFilter, Figure, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};
 
-/// Standard deviations allowed: chance passes 6 once in 5·10⁸ checks.
+/// Allowed standard deviations: chance exceeds 6 once in 5·10⁸ checks.
 pub(crate) const SIGMAS: f64 = 6.0;
 /// Two-sided level of the binomial check.
 pub(crate) const ALPHA: f64 = 1e-9;
@@ -22,7 +22,7 @@ pub(crate) const ALPHA: f64 = 1e-9;
 const BLOCK_BITS: u64 = 512;
 const LANE_BITS: f64 = 64.0;
 
-/// Streams of different keys. Members take the first numbers of a stream, probes those after.
+/// Streams of different keys. Members use the first numbers of a stream, probes the numbers after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keys {
     /// Integers 0, 1, 2, …
@@ -59,8 +59,8 @@ pub(crate) fn splitmix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The modular Gray code of `number` in base 256, its digits spread over a string: d_j − d_(j+1)
-/// changes in one place only when the number is counted up.
+/// The modular Gray code of `number` in base 256, its digits spread over a string: incrementing `number`
+/// changes d_j − d_(j+1) in one place only.
 pub(crate) fn one_byte_apart(number: u64) -> [u8; 32] {
     let mut key = *b"https://example.org/path?number=";
     let digits = number.to_le_bytes();
@@ -84,7 +84,7 @@ pub(crate) fn one_byte_apart(number: u64) -> [u8; 32] {
 ///   of the block spares both; of different blocks, c = 0.
 pub(crate) fn clear_bits(plan: &Plan, keys: u64) -> (f64, f64) {
     let (m, k, n) = (plan.bits() as f64, plan.probes() as i32, keys as f64);
-    // `pairs`: how many other bits there are of a sort, and c with one of them.
+    // `pairs`: the number of other bits of each relation, and c for each of them.
     let (throws, a, pairs) = match plan.kind() {
         Kind::Blocked => {
             let bits = BLOCK_BITS as f64;
@@ -111,14 +111,14 @@ pub(crate) fn clear_bits(plan: &Plan, keys: u64) -> (f64, f64) {
     };
     let one = throws * (-a).ln_1p();
     let mean = m * one.exp();
-    // Covariances relative to u², so that nothing large is subtracted.
+    // Covariances relative to u², to avoid subtracting large numbers.
     let relative = |c: f64| (throws * ((c - a * a) / (1.0 - a).powi(2)).ln_1p()).exp_m1();
     let sum: f64 = pairs.iter().map(|&(count, c)| count * relative(c)).sum();
     let variance = mean * (-one.exp_m1() + one.exp() * sum);
     (mean, variance.max(0.0))
 }
 
-/// The rate of a filter as the bytes of its file give it, independent of [`Receipt`].
+/// The rate of a filter computed from its file's bytes, independent of [`Receipt`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Census {
     /// Bits set.
@@ -153,7 +153,7 @@ impl Census {
                 } else {
                     (set as f64 / m).powf(k)
                 };
-                // f = (X/m)^k, so that σ_f = k·f·σ_X/X.
+                // f = (X/m)^k, hence σ_f = k·f·σ_X/X.
                 let keys = filter.receipt().keys.value.round();
                 let (_, variance) = clear_bits(plan, keys.min(u64::MAX as f64) as u64);
                 (fpp, k * fpp * variance.sqrt() / (set as f64).max(1.0))
@@ -209,7 +209,7 @@ pub(crate) fn assert_binomial(hits: u64, trials: u64, rate: f64, what: &dyn Debu
     );
 }
 
-/// The same, of the fresh keys with these numbers.
+/// The same for fresh keys with these numbers.
 pub(crate) fn assert_rate(
     filter: &impl Filter,
     fresh: Range<u64>,
@@ -221,7 +221,7 @@ pub(crate) fn assert_rate(
     assert_binomial(passing(filter, fresh.map(hash)), trials, rate, what);
 }
 
-/// The rates that the bits of several filters of one plan give, and how many fresh keys passed them.
+/// The rates that the bits of several filters of one plan give, and how many fresh keys passed.
 #[derive(Clone, Default)]
 pub(crate) struct Rates {
     pub(crate) rates: Vec<f64>,
@@ -241,7 +241,7 @@ impl Rates {
         self.hits += passing(filter, fresh.map(hash));
     }
 
-    /// Given the bits the hits are binomial, and the mean over hashings of the rate that the bits give is at most the
+    /// Given the bits, the hits are binomial, and the mean over hashings of the rate that the bits give is at most the
     /// promise. Returns that mean and its standard error.
     ///
     /// The hits of filters with different rates are less spread than the binomial law of their mean (Hoeffding 1956), so
@@ -273,20 +273,20 @@ pub(crate) fn power(fpp: f64, delta: f64) -> f64 {
     81.0 * (1.0 - fpp) / (fpp * delta * delta)
 }
 
-/// Filters of one plan, filled to the planned keys under different seeds, and asked for fresh keys.
+/// Filters of one plan, filled to the planned keys under different seeds and queried with fresh keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) plan: Plan,
     pub(crate) filters: u64,
     /// Clear bits of all filters.
     pub(crate) clear: u64,
-    /// The rate that the bits give, mean of all filters, and the standard error of this mean.
+    /// The rate that the bits give, averaged over all filters, and the standard error of this mean.
     pub(crate) fpp: f64,
     pub(crate) error: f64,
-    /// Fresh keys asked, of all filters; and how many passed.
+    /// Fresh keys queried in all filters, and how many passed.
     pub(crate) trials: u64,
     pub(crate) hits: u64,
-    /// Of the last filter.
+    /// The receipt of the last filter.
     pub(crate) receipt: Receipt,
     /// The greatest relative difference between a receipt's rate and the one counted from the file.
     pub(crate) disagreement: f64,
@@ -294,7 +294,7 @@ pub(crate) struct Measured {
     pub(crate) lost: Option<u64>,
 }
 
-/// Fills and asks `filters` filters of `plan`, under seeds from `seed` on; `trials` fresh keys in all.
+/// Fills and queries `filters` filters of `plan`, with seeds from `seed` on and `trials` fresh keys in all.
 pub(crate) fn measure(plan: &Plan, keys: Keys, seed: u64, filters: u64, trials: u64) -> Measured {
     let each = trials.div_ceil(filters);
     let (mut clear, mut hits, mut lost) = (0, 0, None);
@@ -338,7 +338,7 @@ pub(crate) fn measure(plan: &Plan, keys: Keys, seed: u64, filters: u64, trials: 
 }
 
 impl Measured {
-    /// What chance does not explain.
+    /// Results that chance does not explain.
     ///
     /// The hits of filters with different rates are less spread than the binomial law of their mean
     /// (Hoeffding 1956), so its bounds hold for several filters too.
@@ -347,7 +347,7 @@ impl Measured {
         let count = self.filters as f64;
         let (mean, variance) = clear_bits(&self.plan, self.plan.keys());
         let (mean, deviation) = (mean * count, (variance * count).sqrt());
-        // Rounding of the mean: where a few keys never overlap, the deviation is 0.
+        // Rounding of the mean: if a few keys never overlap, the deviation is 0.
         let rounding = 1e-12 * self.plan.bits() as f64 * count;
         if (self.clear as f64 - mean).abs() > SIGMAS * deviation + rounding {
             failures.push(format!("{} bits are clear, expected {mean} ± {deviation}", self.clear));
@@ -359,7 +359,7 @@ impl Measured {
                 self.hits, self.trials
             ));
         }
-        // A few ulps: a filter of one key whose every probe is at a place of its own has no spread.
+        // A few ulps: a filter of one key whose probes are all at different positions has no spread.
         if self.fpp > self.plan.fpp() * (1.0 + 1e-12) + SIGMAS * self.error {
             failures.push(format!("rate {} ± {} is above the promise", self.fpp, self.error));
         }

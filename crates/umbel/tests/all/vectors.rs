@@ -22,22 +22,22 @@ pub(crate) struct Change {
     /// Offsets in the file, and the hexadecimal bytes written there.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) bytes: Vec<(usize, String)>,
-    /// Bytes that the file then has: fewer, or some zeros more; left out where it stays as long.
+    /// The file's new length: shorter, or longer by some zeros; omitted if unchanged.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) length: Option<usize>,
-    /// Whether all checksums are then made right, where the unchanged file has them.
+    /// Whether all checksums are then corrected where the unchanged file has them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) sealed: bool,
-    /// The step of FORMAT.md, section 2, that refuses it; 0 when it is a file like any other.
+    /// The step of FORMAT.md, section 2, that refuses it; 0 if it is a valid file.
     pub(crate) step: u32,
 }
 
-/// One file and all that it takes to make and to check it.
+/// A file, and everything needed to make and check it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Vector {
     pub(crate) file: String,
-    /// What it is for; left out where its numbers say it.
+    /// Its purpose; omitted if its numbers show it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) why: String,
     pub(crate) maker: String,
@@ -46,70 +46,70 @@ pub(crate) struct Vector {
     pub(crate) planned_fpp: f64,
     pub(crate) bits: u64,
     pub(crate) probes: u32,
-    /// The kind's own parameter; left out where it has none.
+    /// The kind's own parameter; omitted for kinds without one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) detail: u32,
     pub(crate) algorithm: String,
     pub(crate) seed: u64,
-    /// 32 hexadecimal digits, when the algorithm is keyed.
+    /// 32 hexadecimal digits, if the algorithm is keyed.
     pub(crate) secret: Option<String>,
     /// Members are this and the numbers from 0 to `members` − 1 in decimal; probes likewise.
     pub(crate) member_prefix: String,
     pub(crate) members: u64,
-    /// How often all members are inserted, one round after the other; left out where it is once.
+    /// How often all members are inserted, round by round; omitted if once.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(crate) rounds: u64,
-    /// How many members, the first ones, are then removed once; of counting filters alone.
+    /// The number of members, from the first on, that are then removed once; only for counting filters.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) removed: u64,
-    /// What a counting filter counts of each of its first ten members.
+    /// A counting filter's counts of its first ten members.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) counts: Vec<u32>,
     pub(crate) probe_prefix: String,
     pub(crate) probes_tried: u64,
-    /// The numbers of the first ten probes that pass though they are not members.
+    /// The numbers of the first ten false positives among the probes.
     pub(crate) false_positives: Vec<u64>,
-    /// How many members the filter denies: those that a stable one or a window has forgotten, or that a coded one had no
-    /// room for.
+    /// The number of members that the filter denies: forgotten by a stable filter or a window, or refused by a full
+    /// coded filter.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) forgotten: u64,
-    /// What a scalable filter has grown to; none of other kinds.
+    /// The links of a scalable filter; empty for other kinds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) links: Vec<LinkVector>,
-    /// Ticks of a window; left out where it is of insertions. Its members are inserted at tick
+    /// Ticks of a window; omitted if it counts insertions. Its members are inserted at tick
     /// 10 · their number.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) span: u64,
-    /// Insertions that each generation of a window took; none of other kinds.
+    /// Insertions that each generation of a window took; empty for other kinds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) generations: Vec<u64>,
-    /// The names of the attributes of a filter of rows; none of other kinds. Value j of row i is the prefix and
-    /// the number i / 2^j, rounded down. Probes are questions: see `question`.
+    /// The names of the attributes of a filter of rows; empty for other kinds. Value j of row i is the prefix and
+    /// the number i / 2^j, rounded down. Probes are queries: see `question`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) attributes: Vec<String>,
-    /// The numbers of the first ten probes whose whole rows pass as single keys; of filters of rows alone.
+    /// The numbers of the first ten probes whose whole rows pass as single keys; only for filters of rows.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) single_keys: Vec<u64>,
-    /// Keys that a cascade excludes are this and the numbers from 0 to `excluded` − 1; none of other kinds.
+    /// A cascade's excluded keys are this and the numbers from 0 to `excluded` − 1; omitted for other kinds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) excluded_prefix: String,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) excluded: u64,
-    /// What the keys are, names and values; left out where the file does not say it.
+    /// The description of the keys, names and values; omitted if the file has none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) description: Vec<(String, String)>,
 }
 
-/// What a file is when its hashes are made by one of the vectors' own functions.
+/// The algorithm of vectors whose hashes come from one of their own functions.
 pub(crate) const OF_THE_CALLER: &str = "hashes of the caller";
 
-/// The function that gives 64 bits: the upper half of XXH3-128 with seed 0.
+/// The function with a 64-bit result: the upper half of XXH3-128 with seed 0.
 pub(crate) const OWN_HASH: u64 = u64::from_be_bytes(*b"own hash");
 
-/// The function that gives pairs: both halves of that, but only the upper 8 bits of the upper one, so that keys share it.
+/// The function with pairs as results: XXH3-128 with only the upper 8 bits of the upper half, so keys share it.
 pub(crate) const OWN_PAIR: u64 = u64::from_be_bytes(*b"own pair");
 
-/// The number that values of maps are made with: the golden ratio.
+/// The multiplier for the values of maps: the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -140,7 +140,7 @@ pub(crate) struct LinkVector {
 }
 
 impl LinkVector {
-    /// Those of a filter.
+    /// The links of a filter.
     pub(crate) fn of(filter: &AnyFilter) -> Vec<Self> {
         let AnyFilter::Scalable(filter) = filter else { return Vec::new() };
         let link = |Part { plan, keys, .. }: &Part| Self {
@@ -178,7 +178,7 @@ impl Vector {
         (0..self.excluded).map(|number| format!("{}{number}", self.excluded_prefix))
     }
 
-    /// What the keys are.
+    /// The description of the keys.
     pub(crate) fn description(&self) -> KeyDescription {
         let mut keys = KeyDescription::default();
         for (name, value) in &self.description {
@@ -249,7 +249,7 @@ impl Vector {
         number.wrapping_mul(GOLDEN) >> (64 - bits)
     }
 
-    /// How many members of a map have another value than they should.
+    /// How many members of a map have a wrong value.
     pub(crate) fn wrong_values(&self, filter: &AnyFilter) -> u64 {
         let AnyFilter::Bloomier(filter) = filter else { return 0 };
         if self.map_widths().is_none() {
@@ -284,7 +284,7 @@ impl Vector {
         if !self.attributes.is_empty() {
             let mut filter = Attributes::with_names(&self.plan(), &self.attributes, self.hasher())?;
             for number in 0..self.members {
-                filter.insert_row(&self.row(number))?;
+                filter.insert_row(&self.member_row(number))?;
             }
             return Ok(AnyFilter::Attributes(filter));
         }
@@ -296,7 +296,7 @@ impl Vector {
         for _ in 0..self.rounds {
             for member in self.member_keys() {
                 match filter.try_insert(member) {
-                    // It goes on without the member.
+                    // The filter continues without the member.
                     Err(InsertError::Full(_)) => {}
                     inserted => drop(inserted?),
                 }
@@ -310,15 +310,18 @@ impl Vector {
         Ok(filter)
     }
 
-    /// The values of a member of a filter of rows.
-    fn row(&self, number: u64) -> Vec<String> {
-        let value = |j| format!("{}{}", self.member_prefix, number >> j);
-        (0..self.attributes.len()).map(value).collect()
+    /// The values of a row with this prefix and number.
+    fn row(&self, prefix: &str, number: u64) -> Vec<String> {
+        (0..self.attributes.len()).map(|j| format!("{prefix}{}", number >> j)).collect()
     }
 
-    /// Probe `number` of a filter of rows asks for the attributes that are set bits of 1 + `number` mod (2^A − 1).
-    /// Where there are members, these have a tag and `number` is odd, value j is that of member (`number` + 37 j) mod `members`;
-    /// else no row has it.
+    fn member_row(&self, number: u64) -> Vec<String> {
+        self.row(&self.member_prefix, number)
+    }
+
+    /// Probe `number` of a filter of rows queries the attributes that are set bits of 1 + `number` mod (2^A − 1). If
+    /// there are members, these have a tag and `number` is odd, value j comes from member (`number` + 37 j) mod
+    /// `members`; else no row has it.
     fn question(&self, number: u64) -> Vec<Option<String>> {
         let count = self.attributes.len();
         let all = (1 << count) - 1;
@@ -330,13 +333,13 @@ impl Vector {
         };
         let recombined = self.members > 0 && number % 2 == 1 && subset.count_ones() > 1 && tagged;
         let value = |j: usize| match recombined {
-            true => self.row((number + 37 * j as u64) % self.members).swap_remove(j),
+            true => self.member_row((number + 37 * j as u64) % self.members).swap_remove(j),
             false => format!("{}{}", self.probe_prefix, number >> j),
         };
         (0..count).map(|j| (subset >> j & 1 == 1).then(|| value(j))).collect()
     }
 
-    /// What a counting filter counts of its first ten members.
+    /// A counting filter's counts of its first ten members.
     pub(crate) fn counts(&self, filter: &AnyFilter) -> Vec<u32> {
         let AnyFilter::Counting(filter) = filter else { return Vec::new() };
         self.member_keys().take(10).map(|key| filter.count(key)).collect()
@@ -351,11 +354,9 @@ impl Vector {
         (0..self.probes_tried).filter(passes).take(10).collect()
     }
 
-    /// The single key of a row: its value, or several, each after its length.
+    /// The single key of a row: its value, or several values, each after its length.
     pub(crate) fn single_key(&self, prefix: &str, number: u64) -> Vec<u8> {
-        let values: Vec<_> =
-            (0..self.attributes.len()).map(|j| format!("{prefix}{}", number >> j)).collect();
-        match &values[..] {
+        match &self.row(prefix, number)[..] {
             [only] => only.clone().into_bytes(),
             values => joined(values),
         }
@@ -371,7 +372,7 @@ impl Vector {
     /// How many members `filter` denies.
     pub(crate) fn forgotten_members(&self, filter: &AnyFilter) -> u64 {
         if let AnyFilter::Attributes(filter) = filter {
-            let row = |number| self.row(number).into_iter().map(Some).collect::<Vec<_>>();
+            let row = |number| self.member_row(number).into_iter().map(Some).collect::<Vec<_>>();
             let denied = |number: &u64| !filter.contains_row(&row(*number)).unwrap();
             return (0..self.members).filter(denied).count() as u64;
         }

@@ -1,5 +1,5 @@
-//! The window filter, compared with generations of plain bits and a list of insertions with their times, by count and
-//! by time, through files; nothing inside the window missed; its rate.
+//! The window filter, compared with generations of plain bits and a list of timed insertions, by count and by time,
+//! through files: it misses nothing inside the window, and keeps its rate.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::statistics::passing;
 #[derive(Clone, Debug)]
 enum Op {
     Any(models::Op),
-    /// So many ticks later; before by 1, where it is 0.
+    /// Advances by this many ticks; 0 goes back by 1.
     Advance(u64),
     InsertAt(Key, u64),
 }
@@ -44,7 +44,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     prop_oneof![2 => planned, 1 => by_hand]
 }
 
-/// As FORMAT.md has it, and beside it when each key came last.
+/// The model of FORMAT.md, with the time of each key's insertions.
 struct Model {
     plan: Plan,
     /// Ticks of the window; 0 by count.
@@ -122,7 +122,7 @@ impl models::Model for Model {
         }
     }
 
-    /// What was promised: those inside the window.
+    /// The keys inside the window, which must be present.
     fn kept(&self, _: &HashSet<KeyHash>) -> Vec<KeyHash> {
         let inside = |(_, before, tick): &&(KeyHash, u64, u64)| match self.span {
             0 => self.count - before <= self.plan.keys(),
@@ -206,7 +206,7 @@ proptest! {
     }
 }
 
-/// A key's age begins anew when it comes again.
+/// Inserting a key again resets its age.
 #[test]
 fn what_comes_again_stays() {
     let plan = Plan::for_keys(Kind::Window, 300, 1e-9).unwrap();
@@ -220,7 +220,7 @@ fn what_comes_again_stays() {
     assert!(filter.contains(0));
 }
 
-/// By time a generation accepts everything; more than its share is reported.
+/// By time, a generation accepts everything and reports more than its share.
 #[test]
 fn over_fill_is_told() {
     let plan = Plan::for_keys(Kind::Window, 3_000, 0.01).unwrap();
@@ -238,7 +238,7 @@ fn over_fill_is_told() {
     assert!(!filter.receipt().over_filled && filter.remembered() == 0);
 }
 
-/// The last tick there is, with the shortest generations: nothing overflows, and the file can be read.
+/// The last possible tick with the shortest generations: nothing overflows, and the file can be read.
 #[test]
 fn the_clock_can_run_to_its_end() {
     let plan = Plan::for_keys(Kind::Window, 100, 0.01).unwrap();
@@ -254,8 +254,8 @@ fn the_clock_can_run_to_its_end() {
     assert!(!filter.contains(0) && filter.contains(u64::MAX - 1));
 }
 
-/// A tick far ahead, given by mistake, stops forgetting until the clock is set back; no key of the window is missed
-/// then.
+/// A tick far ahead, given by mistake, stops forgetting until the clock is set back; afterwards, every key of the
+/// window is still found.
 #[test]
 fn the_clock_can_be_set_back() {
     for mistake in [1_035, 1_040, 1_000_000, u64::MAX] {
@@ -272,7 +272,7 @@ fn the_clock_can_be_set_back() {
         filter.set_clock(1_020).unwrap();
         assert!(known.iter().all(|&key| filter.contains(key)), "back from {mistake}");
         assert_eq!(filter.remembered(), if mistake == 1_035 { 2_000 } else { 1_000 });
-        // Found for a window, as if all came now, and forgotten a third of one later.
+        // Found for a window, as if all were inserted now; forgotten a third of a window after that.
         filter.set_clock(1_050).unwrap();
         assert!(known.iter().all(|&key| filter.contains(key)));
         filter.advance(1_060).unwrap();
@@ -308,7 +308,7 @@ fn a_file_of_several_chunks_goes_on() {
     assert!(filter == read);
 }
 
-/// A file may say that so many generations came that their number has no successor.
+/// A file may declare so many generations that their number has no successor.
 #[test]
 fn the_highest_number_turns_too() {
     let plan = Plan::from_parts(variant(Kind::Window, 4), 30, 0.01, 512 * 64, 8).unwrap();

@@ -234,7 +234,7 @@ fn summaries_cost_less_than_asking_and_find_as_much() {
     trial(&Size(4, 6 << 20, 5_000, 5_000), 10.0, &[[16.0, 0.01], [8.0, 0.1]]);
 }
 
-/// The goals are those of docs/summary-cache.md.
+/// The goals are those of README.md.
 #[test]
 #[ignore = "eight proxies, a million requests: cargo x test proxy --full"]
 fn summaries_cost_less_than_asking_and_find_as_much_in_full_size() {

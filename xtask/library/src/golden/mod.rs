@@ -1,6 +1,6 @@
-//! `cargo x golden`: writes the golden files, the same bytes every time, from what their manifests say of each, and into that
-//! of filters what they answer. New files and the changes of files are written into the manifests by hand; plans are given
-//! in full there, so that a better planner changes no file.
+//! `cargo x golden`: writes the golden files from their manifests, the same bytes every time, and writes the filters' answers
+//! into their manifest. New files and changes to files are entered in the manifests by hand; plans are given in full there,
+//! so a better planner changes no file.
 
 mod shared;
 

@@ -1,4 +1,4 @@
-//! The golden files of packed filters, deltas and signatures, made from those of filters as their manifest says, and
+//! The golden files of packed filters, deltas and signatures, made from the golden filters by their manifest, and
 //! messages of summaries.
 
 use std::fs;

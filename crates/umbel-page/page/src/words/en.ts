@@ -11,7 +11,7 @@ export const en = {
   site: {
     language: "en",
     /** This page in another language. */
-    other: { name: "Deutsch", language: "de", page: "de.html" },
+    other: { name: "简体中文", language: "zh-CN", page: "zh.html" },
     title: "umbel explorer: plan, open and understand Bloom filters",
     description: "Choose a kind of Bloom filter for a goal, see what a filter file holds, and watch how filters work. Everything is computed in this page.",
     /** Where no script runs: the textbook's filter, to be read from a table. */
@@ -55,9 +55,9 @@ export const en = {
       case "unknown":
         return `This is no filter that can be recognized: it begins with “${reason.start}”. If another system wrote it, choose its format, and open it again.`;
       case "delta":
-        return "This is a delta, which changes a filter and is none itself. Apply it to its base: umbel patch";
+        return "This is a delta, which changes a filter and is none itself. Apply it to its base: umbel filter patch";
       case "too_large":
-        return `It has ${bytes(reason.bytes)}, and a page can hold ${bytes(reason.most)}. The command line opens it: umbel info`;
+        return `It has ${bytes(reason.bytes)}, and a page can hold ${bytes(reason.most)}. The command line opens it: umbel filter info`;
       case "newer":
         return "A newer version of umbel wrote this file; this page cannot read it yet.";
       case "cut":
@@ -73,7 +73,7 @@ export const en = {
       case "wrong_secret":
         return "This is another secret than the one that the filter was built with.";
       case "no_secret":
-        return "A secret has 32 hexadecimal digits, or is the text that umbel key new printed.";
+        return "A secret has 32 hexadecimal digits, or is the text that umbel filter key new printed.";
       case "not_signed":
         return "The file is not signed. Get a signed one, or open it without a key that it must be signed with.";
       case "signed_within":
@@ -337,7 +337,7 @@ export const en = {
       many: "All keys are looked up. Only the first ones are shown here, and none can be edited.",
       clear: "Clear the keys",
       file: "Keys from a file",
-      large: (name: string) => `${name} is larger than 64 MiB; look its keys up on the command line: umbel query FILTER ${name}`,
+      large: (name: string) => `${name} is larger than 64 MiB; look its keys up on the command line: umbel filter query FILTER ${name}`,
       bytes: (name: string) => `${name} is not UTF-8, and a page knows keys as text alone; the command line reads any bytes.`,
       field: "Field",
       type: "Keys are",

@@ -1,4 +1,4 @@
-//! The core's sentences in another language.
+//! The core's sentences in Chinese.
 
 /** Letters of a sentence without which it may be a part of others. */
 const FEW = 8;
@@ -6,8 +6,14 @@ const FEW = 8;
  * repeat what is between the gaps of a sentence, the time grows with the power of their length. */
 const LONGEST = 600;
 
-/** Sentences of the core by those of another language: `{}` in both stands for what differs, such as a number, which is
- * in its order unless it has a number, `{2}`. What is no sentence itself may be several, or a list. */
+/** Numbers and codes of a list, without words. */
+const ITEM = /^[\w.%+-]+( and [\w.%+-]+)?$/;
+
+/** Chinese letters and signs; between two of them, and next to a sign, is no space. */
+const SPACES = /(?<=[\p{Script=Han}（，。：；、）]) (?=[\p{Script=Han}（，。：；、）])|(?<=[（，。：；、）]) | (?=[（，。：；、）])/gu;
+
+/** Sentences of the core by their translations: `{}` in both stands for what differs, such as a number. Gaps keep their order unless they
+ * are numbered, `{2}`. A text that is not a sentence may be several of them, or a list. */
 export function translation(pairs: readonly (readonly [english: string, other: string])[]): (english: string) => string {
   const whole = new Map<string, string>();
   const patterns: { pattern: RegExp; other: string; letters: number }[] = [];
@@ -31,21 +37,21 @@ export function translation(pairs: readonly (readonly [english: string, other: s
       const found = pattern.exec(text);
       if (!found) continue;
       let next = 0;
-      return other.replace(/\{(\d?)\}/g, (_, number: string) => say(found[number ? Number(number) : (next += 1)]!));
+      return other.replace(/\{(\d?)\}/g, (_, number: string) => say(found[number ? Number(number) : (next += 1)]!)).replace(SPACES, "");
     }
     return null;
   };
   const parts = (text: string, between: RegExp, by: string) => {
     const all = text.split(between);
-    return all.length > 1 ? all.map(say).join(by) : null;
+    return all.length > 1 ? all.map(say).join(by === "，" && all.every((one) => ITEM.test(one)) ? "、" : by) : null;
   };
   function say(text: string): string {
     return (
       whole.get(text) ??
-      parts(text, /(?<=[\p{Ll}\d)%][.!?]) (?=[\p{Lu}\d])/u, " ") ??
+      parts(text, /(?<=[\p{Ll}\d)%][.!?]) (?=[\p{Lu}\d])/u, "") ??
       matched(text, long) ??
-      parts(text, /; /, "; ") ??
-      parts(text, /, /, ", ") ??
+      parts(text, /; (?![^()]*\))/, "；") ??
+      parts(text, /, /, "，") ??
       matched(text, patterns) ??
       text
     );

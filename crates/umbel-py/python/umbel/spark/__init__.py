@@ -1,6 +1,6 @@
 """umbel on Spark: filters made by a cluster, and exact set operations that prune before the shuffle.
 
-Needs PySpark 4: ``pip install 'umbel[spark]'``. The executors need umbel, too; docs/spark.md shows how it gets there.
+Needs PySpark 4: ``pip install 'umbel[spark]'``. The executors also need umbel; docs/spark.md shows how to install it there.
 """
 
 try:
@@ -16,7 +16,7 @@ except ImportError:
 try:
     import pyarrow  # type: ignore[import-untyped]  # noqa: F401
 except ImportError:
-    # Executors import this package, too, when they get their first task.
+    # Executors also import this package, with their first task.
     raise ImportError(
         "umbel.spark needs pyarrow on the driver and on every executor; pip install 'umbel[spark]' where they run, or send them an "
         "environment that has it (docs/spark.md)"

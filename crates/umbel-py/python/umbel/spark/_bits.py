@@ -2,7 +2,7 @@
 
 The filter is a column of words in a table of one row, which Spark broadcasts. A hash has three bits: its halves and their
 exclusive or, each scaled to the number of bits. With 20 bits per key, (1 - exp(-3/20))^3 = 0.27 % of other hashes pass. That is
-faster as long as the words stay in a processor's cache; for more keys, umbel's own filters are, in spite of the way to Python.
+faster while the words fit in a processor's cache; for more keys, umbel's own filters are faster, despite the way to Python.
 """
 
 from __future__ import annotations

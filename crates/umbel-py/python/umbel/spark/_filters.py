@@ -1,7 +1,7 @@
 """Filters made and looked up on the executors.
 
 Each task makes a partial filter from Arrow batches. Partial filters travel in pieces and are merged as a tree, a few per task,
-so that neither one core nor the driver merges them all.
+so neither one core nor the driver has to merge them all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ._shared import Shared, leave
 _FAN_IN = 8
 # Bytes of a filter in one row.
 _PIECE = 4 << 20
-# Bytes that the driver fetches together, so that a driver of 1 GB collects a filter of any size.
+# Bytes that the driver fetches together: a driver of 1 GB can collect a filter of any size.
 _FETCH = 64 << 20
 # Bytes of all partial filters, which are written to the shuffle; more only if the cluster has more cores.
 _PARTIALS = 32 << 20
@@ -44,9 +44,9 @@ P = TypeVar("P")
 def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared) -> Column:
     """A column of booleans: False for rows whose key is certainly not in the filter.
 
-    True is wrong at the filter's false positive rate, and null means that a column of the key is null. The key of several
-    columns is that of `Filter.contains_rows`; in a filter of rows (`umbel.Attributes`) columns are looked up by their names. A
-    filter goes to the executors with each call; a `Shared` one is there already.
+    True is wrong at the filter's false positive rate; null means that a key column is null. A key of several columns is made as in
+    `Filter.contains_rows`; in a filter of rows (`umbel.Attributes`) columns are looked up by name. A filter is sent to the
+    executors with each call; a `Shared` one is sent once.
 
     Raises `TypeError` unless the columns hold strings, binary or integers, `ValueError` for a filter with a secret, or one of
     rows without these fields.
@@ -68,13 +68,13 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
     if len(names) == 1 and fields is None:
         found = found_in(shared, columns[0])
     else:
-        # A struct whose fields have names of ours: those of the table may be there twice in a key.
+        # A struct with field names of our own: a key may name a column twice.
         places = [str(place) for place in range(len(names))] if fields is None else names
         row = F.struct(*[column.alias(place) for column, place in zip(columns, places)])
         found = found_in(shared, row, lambda rows: shared.filter.contains_rows(rows, places))
     if shared is not filter:
         leave(shared)
-    # A row with a null is no key.
+    # A row with a null has no key.
     return F.when(~missing, found)
 
 
@@ -92,7 +92,7 @@ def asked_as(filter: Filter, field: T.StructField) -> T.StructField:
 
 
 def there(number: Column) -> Column:
-    """A column of integers with 0 for nulls, whose answer nobody needs: pandas would make floats of all, and lose digits."""
+    """A column of integers with 0 for nulls; the answers to these are unused. With nulls, pandas would use floats and lose digits."""
     return F.coalesce(number, F.lit(0))
 
 
@@ -152,8 +152,8 @@ def build(
     """A filter of the keys in a column, or in the rows of several.
 
     Without `keys`, their number is estimated from a sample, which reads the column once more. `fpp` (0.01), `memory` (bytes of the
-    filter, or text such as ``"64MiB"``) and `kind` are those of `umbel.Bloom`; with `format`, such as ``"spark"``, the filter is
-    another system's, as `umbel.Foreign` makes it. A row with a null is no key.
+    filter, or text such as ``"64MiB"``) and `kind` are as in `umbel.Bloom`; with `format`, such as ``"spark"``, the filter is
+    another system's, made as by `umbel.Foreign`. Rows with a null are skipped.
 
     The result is on the driver, which needs memory for two copies of it; each core of an executor makes one of the same size.
 
@@ -240,13 +240,13 @@ def gather(
 
 
 def cores(df: DataFrame) -> int:
-    """How many tasks run together: on the executors there are, or that were asked for or may be."""
+    """The number of tasks that run together: on the executors that are running, or that were requested or may be started."""
     spark = df.sparkSession
     conf = spark.sparkContext.getConf()
     if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         return max(_slots(spark), int(spark.conf.get("spark.sql.shuffle.partitions") or 200))
     if _slots(spark) == 0:
-        # No executor is there yet. Spark starts no task before most of them are, so that a small job waits for them.
+        # No executor has started. Spark starts the first task only when most are running, so a small job waits for them.
         spark.range(0, 1, 1, 1).count()
     asked = int(conf.get("spark.executor.instances") or 0) * int(conf.get("spark.executor.cores") or 1)
     return max(1, _slots(spark), asked)
@@ -273,7 +273,7 @@ def _pieces(part: Any) -> Batches:
 
 
 def _whole(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
-    """Each part, as soon as all its pieces are there, in whatever order they come."""
+    """Yields each part as soon as all its pieces have arrived, in any order."""
     begun: dict[int, tuple[bytearray, list[int]]] = {}
     for batch in batches:
         for row in batch.to_pylist():

@@ -60,8 +60,8 @@ def save(filter: Filter, path: str, *, spark: SparkSession | None = None) -> Non
 def load(path: str, *, secret: bytes | None = None, spark: SparkSession | None = None) -> Any:
     """The filter in a file, checked byte for byte as `umbel.open` does.
 
-    Raises `FileNotFoundError`, `OSError` when the file system refuses, and `ValueError` for a file that is no filter or is
-    damaged.
+    Raises `FileNotFoundError`, `OSError` when the file system refuses, and `ValueError` for a damaged file or one that is not a
+    filter.
     """
     place = _Place(path, spark)
     if place.local is not None:
@@ -98,7 +98,7 @@ def saved(path: str, spark: SparkSession) -> Filter | None:
 
 
 def update(path: str, change: Callable[[Filter | None], Filter], spark: SparkSession) -> Filter:
-    """Replaces the filter at this path by what `change` makes of it. Of several callers each waits for the one before.
+    """Replaces the filter at this path by the result of `change`. Concurrent callers wait for each other.
 
     Raises `OSError` if the file system refuses, or a caller that waited for long has taken over.
     """
@@ -174,7 +174,7 @@ class _Place:
             return bool(self.files.exists(self.path))
 
     def rename(self, source: Any) -> None:
-        """In place of what is there."""
+        """Renames over the existing file."""
         options = self.jvm.org.apache.hadoop.fs.Options.Rename
         overwrite = self.gateway.new_array(options, 1)
         overwrite[0] = options.OVERWRITE
@@ -183,10 +183,10 @@ class _Place:
 
     @contextmanager
     def locked(self) -> Iterator[Callable[[], bool]]:
-        """Holds a lock, a file beside this one; gives a function that tells whether it still does.
+        """Holds a lock file next to this one; yields a function that returns whether the lock is still held.
 
-        The lock of a process that is gone is broken: at once if it ran on this machine, otherwise when it has been there for ten
-        minutes. Object stores may let two callers in that come within the same second.
+        A stale lock is broken: immediately if its process ran on this machine and has ended, otherwise after ten minutes. Object
+        stores may let in two callers that arrive within the same second.
         """
         token = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex}"
         lock = self.beside("lock")
@@ -210,7 +210,7 @@ class _Place:
                 self._remove(lock)
 
     def _make(self, path: Any, content: str) -> bool:
-        """Makes a file; False if it is there."""
+        """Makes a file; False if it exists."""
         if self.local is not None:
             # Hadoop looks for a local file before it makes it, which is not one step.
             name = path.toUri().getPath()
@@ -235,7 +235,7 @@ class _Place:
                     return False
             raise
         if self.is_object_store:
-            # They look before they write, too: the last one to write has it.
+            # Object stores also check before they write: the last writer gets the lock.
             time.sleep(1)
         return self._content(path) == content
 
@@ -266,7 +266,7 @@ class _Place:
 
 
 def _is_gone(token: str) -> bool:
-    """Whether a lock is certainly that of a process of this machine that has ended."""
+    """Whether a lock certainly belongs to a process of this machine that has ended."""
     host, _, rest = token.partition(" ")
     process = rest.partition(" ")[0]
     if host != socket.gethostname() or not process.isdigit():

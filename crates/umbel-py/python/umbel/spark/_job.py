@@ -3,11 +3,11 @@
 1. The hashes of the table with fewer rows fill a filter.
 2. The keys of the other table whose hash passes are the candidates; with 1 % of the keys common, that is one key in fifty.
 
-If they are few, Spark broadcasts them as a list, and a join with it settles a table without any shuffle. If they are many,
-their hashes fill a second filter; rows that do not pass it are certainly in one table only.
+If there are few candidates, Spark broadcasts them as a list, and a join with it finishes a table without any shuffle. If there
+are many, their hashes fill a second filter; rows that do not pass it are certainly in one table only.
 
 A filter that is too large to be broadcast is split by hash range: the hashes of both tables, but not their rows, are sent to
-where the part for them is made.
+the tasks that make its parts.
 """
 
 from __future__ import annotations
@@ -41,22 +41,23 @@ from ._stable import stable
 LIMIT = 512 << 20
 # Bytes of candidates that are broadcast as a list; Spark's hash table of them takes a few times as much on each executor.
 _LISTED = 32 << 20
-# Tasks that gather it, if there are not more cores. Each may send eight times its share to the driver, so that the driver gets
-# at most 256 MiB before it knows that the list is too long.
+# Tasks that gather it, if there are not more cores. Each may send eight times its share to the driver, which therefore gets
+# at most 256 MiB before it finds the list too long.
 _GATHERERS = 1024
-# Bytes of a filter whose keys are not counted first: it is made for all rows, although keys may be there twice.
+# Bytes of a filter whose keys are not counted first: it is made for all rows, although keys may repeat.
 _UNCOUNTED = 64 << 20
-# Rows that are looked at first. A share of 1 % of them has a standard error of 0.04 %.
+# Rows that are sampled first. A share of 1 % of them has a standard error of 0.04 %.
 _FIRST = 1 << 16
 _LOWEST = -(2**63)
 _CANDIDATE = "umbel_candidate"
 
 
 class Options(TypedDict, total=False):
-    """What all operations take.
+    """Options of all operations.
 
-    `prune` makes a filter (True) or leaves all to Spark (False) whatever the plan says. `limit` is the size in bytes up to
-    which a filter is broadcast, 512 MiB unless given; an executor maps one copy, and holds as much per task while it is made.
+    `prune` always makes a filter (True) or leaves everything to Spark (False), whatever the plan is. `limit` is the size in
+    bytes up to which a filter is broadcast, 512 MiB by default; an executor maps one copy, and uses as much per task while it
+    is made.
     """
 
     prune: bool | None
@@ -73,14 +74,14 @@ class Job:
         options: Options,
         on: Sequence[str] | None = None,
     ) -> None:
-        """Of tables whose keys are the columns `on`, or with None the whole rows, by the places of their columns."""
+        """For tables with the key columns `on`, by their positions; None means whole rows."""
         classic(tables[0].sparkSession)
         self.operation = operation
         self.nulls = on is None
         self.named = [table.schema.fields if on is None else fields_of(table, on) for table in tables]
         self.fields = self.named
         if on is None:
-            # Names may be there twice; places are not.
+            # Names may repeat; positions do not.
             tables = [table.toDF(*map(str, range(len(table.columns)))) for table in tables]
             self.fields = [table.schema.fields for table in tables]
         self.tables = tables
@@ -90,7 +91,7 @@ class Job:
         self.few, self.keys = 0, 1
         #: The filter of all its keys, unless that is split.
         self.filter: umbel.Filter | None = None
-        #: The most that may be the share of the other table's rows that pass.
+        #: The most that the share of the other table's rows that pass can be.
         self.most = 1.0
         self.plan = self._plan()
 
@@ -146,7 +147,7 @@ class Job:
 
     def _count(self) -> list[int]:
         """The rows of each table."""
-        # One job for both, so that no core waits.
+        # Both in one job, which keeps all cores busy.
         counts = [table.agg(F.lit(place), F.count("*")) for place, table in enumerate(self.tables)]
         return [rows for _, rows in sorted(reduce(DataFrame.unionAll, counts).collect())]
 
@@ -196,7 +197,7 @@ class Job:
         return decide(self.operation, tables, self.few, self.keys, limits, java=java)
 
     def sent(self, place: int) -> T.StructType:
-        """The columns that Spark alone sends through the shuffle: of the right table of a join only its key."""
+        """The columns that Spark alone sends through the shuffle: for the right table of a join only its key."""
         return self.tables[place].schema if place == 0 or self.nulls else T.StructType(list(self.fields[place]))
 
     def _broadcast_threshold(self) -> int:
@@ -210,19 +211,19 @@ class Job:
         if self.filter is None:
             few, many = self.hashes(self.few), self.hashes(1 - self.few)
             return self._filtered(_passing_in_parts(few, many, self.keys, self.plan.parts))
-        # What looks it up is done when this returns.
+        # All look-ups in it are done when this returns.
         with Shared(self.filter, self.tables[0].sparkSession) as filter:
             if self.plan.listed and (listed := self._list(filter)) is not None:
                 return listed
             return self._filtered(_passing(filter, self.hashes(1 - self.few))) if self.plan.prunes else None
 
     def _filtered(self, both: DataFrame) -> Filtered | None:
-        """The candidates, of which these are the hashes, in a filter. None if that would be too large."""
+        """A filter of the candidates with these hashes. None if it would be too large."""
         most = round(1.2 * (self.most + FPP) * self.plan.tables[1 - self.few].rows) + 1000
         return Filtered(self, _filter_of(both, most)) if self.affords(most) else None
 
     def affords(self, keys: int) -> bool:
-        """Whether a filter of so many keys may be broadcast. If not, the plan says so."""
+        """Whether a filter of this many keys may be broadcast. If not, the plan gives the reason."""
         if filter_size(keys) <= self.limit or self.forced:
             return True
         reason = f"a filter of the rows that pass would have {filter_size(keys):,} bytes; the limit is {self.limit:,}"
@@ -230,7 +231,7 @@ class Job:
         return False
 
     def _list(self, filter: Shared) -> Listed | None:
-        """The candidates as a list. If they are too many, None, and the plan is the one for that."""
+        """The candidates as a list. If there are too many, None; the plan then changes to the one for many."""
         many = 1 - self.few
         names = [F.col(quoted(field.name)).alias(f"{_CANDIDATE}_{at}") for at, field in enumerate(self.fields[many])]
         rows = self.hashes(many, *names)
@@ -249,14 +250,14 @@ class Job:
 
 
 def _sharing(tables: Sequence[Table], many: int, share: float) -> list[Table]:
-    """The tables, with this share of the rows of the one at `many` in the other, too."""
+    """The tables; the one at `few` also gets this share of the other's rows."""
     few = 1 - many
     shares = {many: share, few: min(1.0, share * tables[many].rows / max(1, tables[few].rows))}
     return [replace(table, common=shares[place]) for place, table in enumerate(tables)]
 
 
 class Candidates:
-    """Splits tables into rows whose key both may have, and rows that certainly are in one only."""
+    """Splits tables into rows whose key both may have, and rows that are certainly in one table only."""
 
     #: Whether both tables certainly have the keys of the rows that pass.
     exact: bool
@@ -275,29 +276,29 @@ class Listed(Candidates):
     exact = True
 
     def __init__(self, job: Job, place: int, keys: pa.Table) -> None:
-        """Of keys of the table at `place`, among them all that the other has."""
+        """Keys of the table at `place`, including all that the other table has."""
         self.job = job
-        # What settles one table is a list of keys that the other has.
+        # To finish one table, Spark needs a list of the keys that the other has.
         self.lists = {place: keys}
 
     def _list_of(self, place: int) -> pa.Table:
-        """Keys of the table at `place`, among them all that both have."""
+        """Keys of the table at `place`, including all that both have."""
         if place not in self.lists:
             keys = [F.col(quoted(field.name)) for field in self.job.fields[place]]
-            # Once each: there are no more of them than candidates, however many rows have them.
+            # Once each: never more than there are candidates, however many rows have them.
             self.lists[place] = self.passing(place).select(self.job.hash(place), *keys).distinct().toArrow()
         return self.lists[place]
 
     def passing(self, place: int) -> DataFrame:
         keys = self._list_of(1 - place)
-        # Bits settle nearly all rows; Spark's hash table takes three times as long.
+        # The bits decide nearly all rows; Spark's hash table takes three times as long.
         return self._join(in_bits(self.job.hashed(place), HASH, keys.column(0).to_numpy()), place, keys, "left_semi")
 
     def others(self, place: int) -> DataFrame:
         return self._join(self.job.hashed(place), place, self._list_of(1 - place), "left_anti")
 
     def _join(self, table: DataFrame, place: int, keys: pa.Table, how: str) -> DataFrame:
-        """A join by the hash, for which Spark has a table of integers; the keys themselves are compared if it is the same."""
+        """A join by the hash, for which Spark has a table of integers; keys with equal hashes are then compared."""
         same = F.col(HASH) == F.col(_CANDIDATE)
         for at, field in enumerate(self.job.fields[place]):
             ours, theirs = F.col(quoted(field.name)), F.col(f"{_CANDIDATE}_{at}")
@@ -360,7 +361,7 @@ def _passing(filter: Shared, rows: DataFrame, room: int | None = None) -> DataFr
 
 
 def _passing_in_parts(few: DataFrame, many: DataFrame, keys: int, parts: int) -> DataFrame:
-    """The same, by a filter in so many parts: each is made and looked up in one partition, and goes nowhere."""
+    """The same, by a filter in this many parts: each is made and looked up in one partition, and is not sent anywhere."""
     sided = [table.select(HASH, F.lit(side).alias("side")) for side, table in enumerate((few, many))]
     together = to_partitions(sided[0].unionAll(sided[1]), parts, F.col(HASH)).sortWithinPartitions("side")
     # Hashes spread evenly: six standard deviations more than a part's share.
@@ -391,7 +392,7 @@ def _bytes_of(fields: Sequence[T.StructField]) -> Column:
 
 
 def _other_bytes(schema: T.StructType, key: Sequence[T.StructField]) -> int:
-    """About the bytes of the other columns, by their types, and what a row has besides."""
+    """The approximate bytes of the other columns, by their types, and of a row's overhead."""
     names = {field.name for field in key}
     return 16 + sum(_default_bytes(field.dataType) for field in schema.fields if field.name not in names)
 

@@ -1,9 +1,9 @@
-"""Filters filled and looked up in Java, where Spark's rows are, so that no key has to go to Python.
+"""Filters filled and looked up in Java, where Spark's rows are: no key has to go to Python.
 
-`Filter.java` knows blocked filters without a secret. Janino compiles it, which is part of Spark and compiles Spark's own generated
-code: so neither building the package nor running it needs a JDK, and the classes fit the Spark that is there. They are given to
-the executors as a jar of 20 KB. For other filters, and where Spark encrypts files or keeps the jars of sessions apart, Python does
-the same.
+`Filter.java` supports blocked filters without a secret. Janino compiles it; Spark includes Janino to compile its own generated
+code. So neither building the package nor running it needs a JDK, and the classes fit the installed Spark. The executors get
+them as a jar of 20 KB. For other filters, and where Spark encrypts files or keeps the jars of sessions apart, Python does the
+same work.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def has_java(spark: SparkSession) -> bool:
 
 
 def knows(data: bytes, spark: SparkSession) -> bool:
-    """Whether Java looks up, and fills, the filter in a file with these bytes: of kind 1 and algorithm 1; a description may say the form."""
+    """Whether Java can fill, and look keys up in, the filter in a file that starts with these bytes."""
     *fields, described = struct.unpack_from("<8sHHIH2xI", data)
     forms = [struct.pack("<H4sH", 4, b"type", len(form)) + form for form in (b"text", b"bytes", b"integer", b"mixed")]
     known = fields == [MAGIC, 1, 1, _HEADER, 1] and data[_HEADER - 8 - described : _HEADER - 8] in (b"", *forms)
@@ -84,10 +84,10 @@ def _rows(df: DataFrame) -> Any:
 
 
 def java_key(field: T.StructField) -> Column:
-    """A column of a key as Java takes it. A Java string would lose bytes that are no text."""
+    """A key column for Java. A Java string would lose bytes that are not text."""
     column = F.col(quoted(field.name))
     if isinstance(field.dataType, T.StringType):
-        # Also of a column of integers that is asked by its digits.
+        # Also a column of integers whose digits are looked up.
         column = column.cast("string")
     return column.cast("bigint" if isinstance(field.dataType, T.IntegralType) else "binary")
 
@@ -112,7 +112,7 @@ def _compiled(context: SparkContext) -> Any:
     jar = os.path.join(context._temp_dir, "umbel.jar")
     with zipfile.ZipFile(jar, "w") as out:
         for name, code in compiler.getBytecodes().items():
-            # Without the time, so that an executor whose folder has the jar of another application finds the same one.
+            # Without timestamps: an executor whose folder has the jar of another application then finds an identical one.
             out.writestr(zipfile.ZipInfo(name.replace(".", "/") + ".class"), bytes(code))
     context._jsc.sc().addJar(jar)
     return compiler.getClassLoader()

@@ -1,8 +1,8 @@
 """Keys of rows: which columns have them, and the hash by which tables are pruned.
 
-The set operations see a key as Spark's own 64-bit hash of its columns, computed in the JVM, so that 8 bytes per row reach
-Python. Keys that Spark holds to be equal have equal hashes; keys with equal hashes need not be equal, and cost only a row
-that is not pruned. Filters that are built or looked up by name see the keys themselves, as everywhere in umbel.
+The set operations use Spark's own 64-bit hash of the key columns, computed in the JVM: only 8 bytes per row reach Python. Keys
+that Spark considers equal have equal hashes; other keys with equal hashes only cost a row that is not pruned. Filters that are
+built or looked up by name use the keys themselves, as everywhere in umbel.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BINARY_ORDER = "UTF8_BINARY"
 
 
 class Unpruned(Exception):
-    """Why tables cannot be pruned, so that Spark has to do all."""
+    """The reason why tables cannot be pruned and Spark has to do all the work."""
 
 
 def _check(name: str, kind: T.DataType) -> None:
@@ -99,7 +99,7 @@ def key_hash(fields: Sequence[T.StructField], *, nulls: bool) -> Column:
 
 
 def quoted(name: str) -> str:
-    """The name of a column, so that dots in it do not reach into structs."""
+    """A quoted column name: dots in it do not reach into structs."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -123,7 +123,7 @@ def names_of(columns: str | Sequence[str]) -> list[str]:
 def fields_of(df: DataFrame, names: Sequence[str]) -> list[T.StructField]:
     """The fields of these columns, as Spark resolves names.
 
-    Raises Spark's `AnalysisException` for a column that is not there or is there twice.
+    Raises Spark's `AnalysisException` for a column that is missing or ambiguous.
     """
     return df.select(*[quoted(name) for name in names]).schema.fields
 

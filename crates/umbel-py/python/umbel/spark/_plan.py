@@ -22,9 +22,9 @@ EXCHANGED = 870
 EXCHANGED_BYTE = 5
 # Seconds that the jobs of a filter need whatever the size of the tables: plans are made, code is compiled.
 START = 2.0
-# Bytes of a part of a filter that is split, so that each core can hold one.
+# Bytes of a part of a filter that is split; each core can hold one.
 PART = 32 << 20
-# The rate of filters that prune. At 1 % the list of candidates takes longer to make and to broadcast than a smaller filter saves.
+# The rate of filters that prune. At 1 %, making and broadcasting the list of candidates takes longer than a smaller filter saves.
 FPP = 0.002
 
 
@@ -81,7 +81,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is done, and why. `str` has it as text."""
+    """The chosen plan and the reasons for it. `str` formats it as text."""
 
     #: The operation.
     operation: str
@@ -95,7 +95,7 @@ class Plan:
     filter_bytes: int = 0
     #: How many parts it has, by hash range; 1 for a filter that is broadcast.
     parts: int = 1
-    #: Whether the keys that pass are few enough to be broadcast as a list, so that no row needs a shuffle to find its like.
+    #: Whether the keys that pass are few enough to be broadcast as a list; matching rows then need no shuffle.
     listed: bool = False
     #: Bytes that Spark alone would write to the shuffle, before compression.
     plain_bytes: int = 0
@@ -133,7 +133,7 @@ class Limits:
 
 
 def decide(operation: str, tables: Sequence[Table], few: int, keys: int, limits: Limits, *, java: bool = False) -> Plan:
-    """What to do with these tables. The filter is for so many `keys`, of the table at the place `few`.
+    """Decides what to do with these tables. The filter is for this many `keys`, of the table at `few`.
 
     With `java`, it fills filters and looks them up, but for those in parts and the two of one table.
     """
@@ -199,6 +199,6 @@ def passing(table: Table) -> float:
 
 
 def filter_size(keys: int) -> int:
-    """Bytes of a filter that prunes, for so many keys."""
+    """Bytes of a filter that prunes, for this many keys."""
     choices = umbel.plan(keys, FPP).choices
     return next(choice.nbytes for choice in choices if choice.kind == "blocked")

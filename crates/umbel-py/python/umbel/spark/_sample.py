@@ -1,7 +1,7 @@
 """What is known of a table before work on it begins: its first rows, or a sample of its keys.
 
-The sample of keys is the rows whose hashes are the smallest. As hashes are spread evenly, the largest of them tells which share
-of all keys is in the sample. Spark gathers them in one pass over the columns of the key, without a shuffle.
+The sample consists of the rows with the smallest hashes. As hashes are spread evenly, the largest of them shows what share of
+all keys is in the sample. Spark gathers them in one pass over the key columns, without a shuffle.
 
 Bar-Yossef, Jayram, Kumar, Sivakumar, Trevisan, 2002, "Counting distinct elements in a data stream",
 <https://doi.org/10.1007/3-540-45726-7_1>.
@@ -60,7 +60,7 @@ class Sample:
 
     @property
     def repeated(self) -> float:
-        """The share of rows whose key other rows have, too."""
+        """The share of rows whose key also occurs in other rows."""
         return float(self.counts[self.counts > 1].sum() / max(1, self.counts.sum()))
 
 
@@ -84,7 +84,7 @@ def sample(df: DataFrame, key_hash: Column, key_bytes: Column | None = None) -> 
 
 
 def heads(df: DataFrame, rows: int) -> DataFrame:
-    """The first rows of each partition, up to so many. The others are not read.
+    """The first rows of each partition, up to this many. The others are not read.
 
     Spark has this only as the inner half of a limit, one over each partition before the one over all. Where it cannot be had,
     it is the limit: rows of the first partitions.
@@ -103,6 +103,6 @@ def partitions(df: DataFrame) -> int:
     """How many partitions a table has; for one that is shuffled, how many at most."""
     plan = df._jdf.queryExecution().executedPlan()
     if plan.nodeName() == "AdaptiveSparkPlan":
-        # To know them, Spark would shuffle.
+        # Spark would have to shuffle to find out.
         return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     return max(1, int(plan.execute().getNumPartitions()))

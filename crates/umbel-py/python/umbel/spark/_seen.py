@@ -18,7 +18,7 @@ from ._keys import filter_columns, names_of, quoted
 from ._shared import Shared
 
 _ALONE = "umbel_alone"
-# What a folder has when all its rows are there: the file that Spark writes last, or the first commit of a Delta table.
+# Present in a folder once all its rows are: the file that Spark writes last, or the first commit of a Delta table.
 _COMPLETE = ("_SUCCESS", "_delta_log/00000000000000000000.json")
 # Formats that are plain files. Tables, such as Delta's, know their schema, and refuse another.
 _FILES = {"avro", "csv", "json", "orc", "parquet", "text", "xml"}
@@ -34,9 +34,9 @@ def dedup(
 ) -> New:
     """The rows of `df` whose key is not in the filter at the path `seen`, one for each key.
 
-    Of several rows with one key Spark keeps any, as `DataFrame.dropDuplicates` does. A row whose key has a null is kept. A row
-    is dropped wrongly at the filter's false positive rate. If there is no file at `seen`, the filter is made for `keys`
-    keys, those of all runs to come, at a rate of `fpp`.
+    If several rows have one key, Spark keeps any of them, as `DataFrame.dropDuplicates` does. A row whose key has a null is kept. A
+    row is wrongly dropped at the filter's false positive rate. If there is no file at `seen`, a filter is made for `keys` keys, the
+    number expected over all runs, at a rate of `fpp`.
 
     Nothing is recorded before the rows are out: call `New.write`, or deliver `New.rows` and then call `New.commit`. Tasks
     never change the filter; the driver replaces its file. So a task may fail, be repeated or run twice, and a driver may stop
@@ -57,7 +57,7 @@ def dedup(
     receipt = filter.receipt()
     if receipt.over_filled or receipt.room == 0:
         raise ValueError(f"{seen}: the filter is full, with about {receipt.keys:,.0f} keys; build a larger one from the rows")
-    # What cannot be merged has to be refused before rows go out.
+    # A filter that cannot be merged has to be refused before rows go out.
     empty = filter.copy()
     empty.clear()
     empty | empty
@@ -80,10 +80,10 @@ class New:
         self._empty = empty
 
     def write(self, out: str, format: str = "parquet", **options: str) -> umbel.Receipt:
-        """Writes the rows to the new folder `out`, in a format of Spark, and then records what is there.
+        """Writes the rows to the new folder `out`, in a Spark format, and then records their keys.
 
-        If `out` was written completely by a run that stopped before it recorded it, it is only recorded. So the same call
-        can be repeated until it succeeds.
+        If an earlier run wrote `out` completely but stopped before recording it, `out` is only recorded. So the same call can be
+        repeated until it succeeds.
 
         Raises `FileExistsError` if `out` exists and is not complete: remove it first.
         """
@@ -94,16 +94,16 @@ class New:
             raise FileExistsError(f"{out}: exists, but was not written completely, as _SUCCESS is missing; remove it first")
         reader = spark.read.format(format).options(**options)
         if format.lower() in _FILES:
-            # Text has no types, and a folder without rows may have no file that tells them.
+            # Text has no types, and a folder without rows may have no file with a schema.
             reader = reader.schema(self.rows.schema)
         return self.commit(reader.load(out))
 
     def commit(self, delivered: DataFrame) -> umbel.Receipt:
         """Records the keys of rows that were delivered: read them back from where they went.
 
-        Rows that are computed again may differ from those that were delivered, and then rows that went nowhere would be
-        recorded. The file is read again, and locked until it is replaced, so that keys recorded by others stay. Returns the
-        filter's receipt, and warns if it is full now.
+        Rows that are computed again may differ from the delivered ones; recording those would mark rows as seen that went nowhere.
+        The file is read again, and locked until it is replaced, to keep keys recorded by others. Returns the filter's receipt, and
+        warns if the filter is full now.
         """
         fields = filter_columns(delivered, self._names)
         if len(fields) == 1:

@@ -1,7 +1,7 @@
 """Exact set operations on tables.
 
-Each prunes with a filter before the shuffle and lets Spark settle what is left, so the result is that of the Spark operation
-whose name its documentation gives: the same rows, nulls and repeats.
+Each prunes with a filter before the shuffle and lets Spark finish the rest. The result equals the Spark operation named in
+its docstring: the same rows, nulls and repeats.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def anti_join(
 ) -> DataFrame | Plan:
     """The rows of `left` whose key is not in `right`: ``left.join(right, on, "left_anti")``.
 
-    All such rows, with repeats, and those whose key has a null. Rows that are certainly not in `right` go out without a
-    shuffle. `on` and `explain` as in `semi_join`.
+    All such rows, with repeats, including rows whose key has a null. Rows that are certainly not in `right` are output
+    without a shuffle. `on` and `explain` as in `semi_join`.
     """
     names = names_of(on)
     plain = left.join(right, names, "left_anti")
@@ -78,7 +78,7 @@ def anti_join(
 
 
 def _by_names(left: DataFrame, right: DataFrame, names: list[str]) -> DataFrame:
-    """The same rows with their columns in the order of a join by names: one with no rows, which Spark's optimizer removes."""
+    """The same rows with their columns in the order of a join by names: joined with no rows, which Spark's optimizer removes."""
     return left.join(right.where(F.lit(False)), names, "left_anti")
 
 
@@ -106,7 +106,7 @@ def common(
 
 
 def _nothing(job: Job, place: int) -> DataFrame:
-    """No rows of a table. What it is subtracted from becomes distinct, and of types that both can have."""
+    """An empty part of a table. Subtracting it from another table makes that distinct, with the types common to both."""
     return job.tables[place].where(F.lit(False))
 
 
@@ -135,7 +135,7 @@ def except_(
 def _minus(job: Job, both: Candidates, place: int) -> DataFrame:
     """The distinct rows that only the table at `place` has."""
     others = both.others(place).subtract(_nothing(job, 1 - place))
-    # Equal rows pass together or not at all, so that each part is distinct by itself.
+    # Equal rows pass together or not at all, so each part is distinct by itself.
     return others if both.exact else others.unionAll(both.passing(place).subtract(both.passing(1 - place)))
 
 
@@ -176,7 +176,7 @@ def distinct(df: DataFrame, *, explain: Literal[True], **options: Unpack[Options
 def distinct(df: DataFrame, *, explain: bool = False, **options: Unpack[Options]) -> DataFrame | Plan:
     """The rows of a table, once each: ``df.distinct()``.
 
-    Nulls are equal to each other. Rows that certainly occur once go out without a shuffle. `explain` as in `semi_join`.
+    Nulls are equal to each other. Rows that certainly occur once are output without a shuffle. `explain` as in `semi_join`.
     """
     plain = df.distinct()
     job = Job("distinct", (df,), options)
@@ -207,8 +207,8 @@ def _repeated(job: Job) -> umbel.Filter | None:
 def _repeated_in_tasks(hashes: DataFrame, keys: int) -> umbel.Filter:
     """A filter of the hashes that occur more than once.
 
-    Each task has a filter of all its hashes, and one of those that it saw again. Where the filters of two tasks are joined,
-    what is in both is seen again: the bits that both have set.
+    Each task has a filter of all its hashes, and one of the hashes it saw again. When the filters of two tasks are joined,
+    the bits that both have set count as seen again.
     """
 
     def start() -> Twice:

@@ -1,7 +1,7 @@
 """A filter on all executors: one file on each, which its Python processes map.
 
-Spark hands a broadcast of Python to each executor as a file. Here that file is the filter's own rather than a pickle of it, so
-that processes share its pages, and a filter takes the memory of one copy however many of them look it up.
+Spark gives each executor a Python broadcast as a file. Here that file is the filter's own rather than a pickle of it:
+processes share its pages, and a filter uses the memory of one copy however many processes look it up.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Shared:
     """A filter that all executors have, for many calls of `maybe_in`: ``with Shared(blocked) as blocked: …``.
 
     Each executor keeps one copy, in a file that its Python processes map, until `close` or the end of the application; the
-    driver has one, too. Tables that look it up cannot be computed afterwards. Keys that are added later are not in it.
+    driver also has one. Tables that look it up cannot be computed afterwards. Keys that are added later are not in it.
 
-    Raises `ValueError` for a filter with a secret, which stays with those who have it.
+    Raises `ValueError` for a filter with a secret: secrets are never sent.
     """
 
     def __init__(self, filter: Filter, spark: SparkSession | None = None) -> None:
@@ -70,12 +70,12 @@ class Shared:
 
 
 class _Own(Broadcast[Any]):
-    """A broadcast whose file is that of a filter."""
+    """A broadcast that uses a filter's file directly."""
 
     def dump(self, value: Any, f: BinaryIO) -> None:
         filter, data = value
         if self._sc is not None and self._sc._encryption_enabled:
-            # Processes get no file then, but what is unpickled from a socket.
+            # Otherwise processes do not get a file, but an object unpickled from a socket.
             super().dump(filter, f)
             return
         f.write(data)
@@ -95,7 +95,7 @@ def leave(shared: Shared) -> None:
 
 
 def _forget(context: SparkContext) -> None:
-    """Removes the driver's files of broadcasts whose plans are gone; Spark itself removes those of the executors."""
+    """Removes the driver's files of broadcasts whose plans are gone; Spark itself removes the executors' files."""
     gone = [one for one in _left if one[0] is not context or one[1].get() is None]
     for one in gone:
         _left.remove(one)

@@ -1,8 +1,8 @@
 """Which tables have the same rows each time they are computed. Pruning computes them several times.
 
-Were the rows others, the filter of one time would drop rows of the next. Spark knows of itself only which expressions are not
-deterministic. The analyzed plan shows the rest, before the optimizer replaces the time by a constant: so a table is taken for
-stable only if everything in its plan is known to be. What is not known is left to Spark, which computes each table once.
+If the rows differed, the filter from one computation would drop rows of the next. Spark itself only records which expressions
+are not deterministic. The analyzed plan shows the rest, before the optimizer replaces the time by a constant. A table counts
+as stable only if everything in its plan is known to be; any other is left to Spark, which computes it once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROWWISE = {
     "Project", "Range", "RebalancePartitions", "Repartition", "RepartitionByExpression", "ResolvedHint", "Sort",
     "SubqueryAlias", "Union", "View", "WithCTE",
 }  # fmt: skip
-# Of rows that are equal these keep any. Texts may be equal by their collation and differ in their bytes.
+# Of equal rows these keep any one. Texts may be equal by their collation and differ in their bytes.
 _KEEPING = {"Aggregate", "Deduplicate", "Distinct", "Except", "Intersect"}
 # Aggregates that see the same in rows of any order, if their result is exact.
 _UNORDERED = {
@@ -62,7 +62,7 @@ class _Plan:
         self.replaced = patterns.RUNTIME_REPLACEABLE()
 
     def check(self, plan: Any) -> None:
-        # Asked of the whole tree first: a table may have thousands of expressions.
+        # The whole tree is checked first: a table may have thousands of expressions.
         suspect = not plan.deterministic() or any(map(plan.containsPattern, (self.current, self.replaced)))
         for operator in _tree(plan):
             name = _name(operator)
@@ -145,7 +145,7 @@ def _collated(kind: T.DataType) -> bool:
 
 
 def _deepest(expression: Any, has: Any) -> Any:
-    """The innermost expression that has something, of which the others have it, too."""
+    """The innermost expression with a property that all expressions around it then have too."""
     for child in _items(expression.children()):
         if has(child):
             return _deepest(child, has)

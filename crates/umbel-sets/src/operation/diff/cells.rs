@@ -32,7 +32,7 @@ struct Cells<'t> {
 type Cell<'c> = (&'c [u8], &'c [u8], &'c [u8]);
 
 impl<'t> Cells<'t> {
-    /// Those of a job; [`Error::UnknownField`] for a tolerance of none of its columns.
+    /// The cells of a job's rows; [`Error::UnknownField`] for a tolerance of an unknown column.
     fn new(job: &Diff<'_>, tolerances: &'t Tolerances) -> Result<Self, Error> {
         let form = &job.rows.options.form;
         let (format, name) = (Format::new(form)?, job.rows.inputs[0].name());
@@ -155,7 +155,7 @@ impl<'t> Cells<'t> {
     }
 }
 
-/// Runs the job, and takes a changed row for kept if its cells differ by no more than the tolerances. These need
+/// Runs the job, and counts a changed row as kept if its cells differ by no more than the tolerances. These need
 /// [pairs](Diff::paired).
 pub(super) fn run_within(
     job: &Diff<'_>,
@@ -238,7 +238,7 @@ pub fn write_cells(
     Ok(report)
 }
 
-/// A changed member as an object, without the value that a version lacks.
+/// A changed member as an object, without a value that a version lacks.
 fn object(names: &[String], key: &[Vec<u8>], (name, old, new): Cell<'_>) -> Vec<u8> {
     let text = |text: &str| serde_json::Value::from(text).to_string().into_bytes();
     let keys = names.iter().zip(key).map(|(name, value)| (text(name), value.clone()));

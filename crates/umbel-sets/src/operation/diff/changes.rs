@@ -1,4 +1,4 @@
-//! The differences of two inputs, as text with marks or as one file for each kind.
+//! The differences of two inputs, as marked text or as one file for each kind.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::{Change, Diff, Error, Report};
 
 pub use super::cells::{Tolerances, write_cells};
 
-/// Files for some of the differences; nothing is written where none is named.
+/// Files for some of the differences; the others are not written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Files<'a> {
     /// Rows only in the new input, and changed rows as they are in it, unless these have a file of their own.
@@ -36,7 +36,7 @@ impl Files<'_> {
         [self.added, self.changed, self.removed, self.kept].into_iter().flatten()
     }
 
-    /// Refuses files that cannot be created, and one that is named twice: before the work, not after it.
+    /// Refuses files that cannot be created, and a file named twice, before any work.
     pub fn check(&self) -> Result<()> {
         for (i, path) in self.named().enumerate() {
             atomic::check_target(path, Existing::Replace)?;
@@ -117,12 +117,12 @@ pub enum Marks {
     Column,
 }
 
-/// Rows that are also written.
+/// Further rows to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Also {
     /// The old version of changed ones, with the mark `<`.
     pub old: bool,
-    /// Those that both inputs have, but one more often, with how much more often the new one has them: `+2` or `-1`.
+    /// Rows of both inputs that one has more often, with how much more often the new one has them: `+2` or `-1`.
     pub uneven: bool,
 }
 

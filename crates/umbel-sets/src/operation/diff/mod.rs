@@ -1,7 +1,7 @@
 //! The rows that only one of two files has.
 //!
-//! Whole rows are compared first. If they have keys, a row that only one file has may be another version of one in the
-//! other: that is decided among these rows alone, which are few if the files are similar.
+//! Whole rows are compared first. If they have keys, a row that only one file has may be another version of a row in
+//! the other file: that is decided among these rows alone, which are few if the files are similar.
 
 mod cells;
 pub mod changes;
@@ -172,7 +172,7 @@ impl<'a> Diff<'a> {
         Ok(report)
     }
 
-    /// Marks rows of the first of two inputs whose key is also in the second.
+    /// Marks the rows of the first of two inputs whose key is also in the second.
     fn part<'i>(&self, inputs: &'i [Input]) -> SetOperation<'i>
     where
         'a: 'i,
@@ -192,7 +192,7 @@ struct Pairs<'a> {
     by_key: Sorting,
     /// All rows of the new file by number, and replaced ones by the number of the row they are shown before.
     by_number: Sorting,
-    /// How many rows of the new file there are so far.
+    /// The number of rows of the new file so far.
     number: u64,
     key: Vec<u8>,
 }
@@ -207,7 +207,7 @@ impl<'a> Pairs<'a> {
     fn push(&mut self, row: &[u8], number: u64) -> Result<(), Error> {
         let key = self.keys.key(row)?.unwrap_or_default();
         self.key.clear();
-        // With its length, no key is a prefix of another.
+        // The length in front keeps any key from being a prefix of another.
         self.key.extend_from_slice(&(key.len() as u64).to_be_bytes());
         self.key.extend_from_slice(key);
         self.key.push(u8::from(number == 0));
@@ -249,7 +249,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// Adds a row to those that are shown in the order of their numbers.
+/// Adds a row to the sort by number.
 fn place(sorting: &mut Sorting, number: u64, change: Change, row: &[u8]) -> Result<(), Error> {
     let mut key = [0; 9];
     key[..8].copy_from_slice(&number.to_be_bytes());

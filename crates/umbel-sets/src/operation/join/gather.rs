@@ -1,4 +1,4 @@
-//! Step 2: what the rows of the right input add.
+//! Step 2: gathers what the rows of the right input add.
 
 use std::sync::Mutex;
 
@@ -16,7 +16,7 @@ use crate::table::{Cursor, Inserted, Table};
 /// Keys after which the job checks whether all will fit.
 const EARLY: u64 = if cfg!(test) { 1 << 4 } else { 1 << 14 };
 
-/// What the rows of the right input add: all of it in memory, or none.
+/// The additions of the right input's rows: all of them in memory, or none.
 pub(super) enum Gathered {
     Held(Table),
     Spilled(Partitions),
@@ -25,7 +25,7 @@ pub(super) enum Gathered {
 /// Gathers what the rows of the right input add.
 pub(super) struct Gather<'a> {
     pub(super) filter: Option<&'a Blocked>,
-    /// The slice of the left input, and whether there are several: then the plan says that its rows fit.
+    /// The slice of the left input, and whether there are several: then the rows fit by plan.
     pub(super) slice: u64,
     pub(super) sliced: bool,
     pub(super) joining: &'a Joining<'a>,
@@ -34,7 +34,7 @@ pub(super) struct Gather<'a> {
     pub(super) gathered: Mutex<Gathered>,
 }
 
-/// What the kept rows of a worker add, concatenated, and where each part ends.
+/// The additions of a worker's kept rows, concatenated, and where each part ends.
 #[derive(Default)]
 struct Added {
     /// Hashes of keys in the slice.
@@ -58,8 +58,8 @@ impl Gather<'_> {
     fn spill(&self, table: &Table, done: u64) -> Result<Partitions, Error> {
         let Joining { disk, scanner, .. } = self.joining;
         let budget = scanner.budget;
-        // They are settled in tables of three eighths of the rest, and spilled rows are longer by their places: larger ones
-        // would all be divided once more.
+        // They are settled in tables of three eighths of the rest, and spilled rows are longer by their places: larger
+        // ones would all be divided once more.
         let count = budget.partitions(3 * table.bytes(), done, self.total);
         let partitions = Partitions::new(disk, 0, count, budget.spill_buffers(), Layout::Keyed)?;
         let mut cursor = Cursor::default();

@@ -9,9 +9,9 @@
 //!             merge the runs by place
 //! ```
 //!
-//! If the right rows that have a partner need only a few times the memory, none are spilled: the left input is cut into slices,
-//! and steps 2 and 3 are done for each. One filter serves them all, since a key's hash in it depends on the slice. With 10
-//! million rows on both sides, a pass over the right input took some 1.4 s of CPU, and all work on temporary files 12 s.
+//! If the right rows that have a partner need only a few times the memory, none are spilled: the left input is cut into
+//! slices, each with steps 2 and 3. One filter serves them all, since a key's hash in it depends on the slice. For 10
+//! million rows on both sides, a pass over the right input took some 1.4 s of CPU; all work on temporary files, 12 s.
 //!
 //! The filter drops the rows without a partner before any are moved (L. F. Mackert and G. M. Lohman 1986, R* optimizer
 //! validation and performance evaluation for distributed queries). A key with many rows on both sides has as many pairs as
@@ -51,7 +51,7 @@ use gather::{Gather, Gathered};
 use pass::{Lists, PIECE, Pass};
 use slices::Slices;
 
-/// The rows without a partner that a join keeps.
+/// Which rows without a partner a join keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unpaired {
     /// None: an inner join.
@@ -71,7 +71,7 @@ pub enum Partners {
     All,
     /// The first of them.
     First,
-    /// One at most: a row with more is an [`Error::Repeated`].
+    /// At most one: a second one is an [`Error::Repeated`].
     Unique,
 }
 
@@ -125,14 +125,14 @@ impl<'a> Join<'a> {
         Self { partners, ..self }
     }
 
-    /// Puts these in front of the names of the first and of the second input that the other one has too, besides the key, and
-    /// of all members of JSON lines; without any, names that both have are an error.
+    /// Puts these in front of names that both inputs have besides the key, and of all members of JSON lines: one prefix
+    /// for the first input, one for the second. Without prefixes, names that both have are an error.
     #[must_use]
     pub fn with_prefixes(self, prefixes: [Option<&'a str>; 2]) -> Self {
         Self { prefixes, ..self }
     }
 
-    /// Only counts the joined rows, and writes none: the rows of a key are not walked for each row with it.
+    /// Only counts the joined rows and writes none, without walking the rows of a key for each of its partners.
     #[must_use]
     pub fn only_counted(self) -> Self {
         Self { total: true, ..self }
@@ -207,7 +207,7 @@ impl<'a> Join<'a> {
         Ok(plan)
     }
 
-    /// Cuts the left input, with so many distinct keys, into slices, if that takes less than temporary files.
+    /// Cuts the left input, which has `distinct` distinct keys, into slices, if that takes less than temporary files.
     fn slice(&self, plan: &mut SetPlan, distinct: u64) {
         /// Bytes of the right input that are read again in the time that one spilled byte takes.
         const WORTH: u64 = 3;
@@ -233,8 +233,8 @@ impl<'a> Join<'a> {
     ///
     /// # Errors
     /// Errors of reading, of temporary files and of `out`; [`Error::SameColumn`] and [`Error::SameMember`] for names
-    /// that both inputs have; [`Error::Memory`] for a plan, made with more memory, whose filter does not fit. What was
-    /// written before an error is the beginning of the result.
+    /// that both inputs have; [`Error::Memory`] if the plan was made with more memory and its filter does not fit.
+    /// Output before an error is the beginning of the result.
     pub fn run(&self, plan: &SetPlan, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         self.budget.check_filters(plan.filter().map_or(0, Plan::bytes))?;
         let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
@@ -303,7 +303,7 @@ struct Joining<'a> {
     inputs: &'a [Input; 2],
     /// The slices still to be joined, this one included.
     rest: usize,
-    /// What was read of the slices before.
+    /// The tally of the slices before.
     left: Tally,
     /// Rows of the left input with a partner.
     matched: AtomicU64,
@@ -444,12 +444,12 @@ impl<'a> Joining<'a> {
         self.join.unpaired != Unpaired::None
     }
 
-    /// Whether a right row is left out, because it is not the first with its key.
+    /// Whether a right row is left out because it is not the first with its key.
     fn skips(&self, table: &Table, hash: KeyHash, record: &Record<'_>) -> bool {
         self.join.partners == Partners::First && table.find(hash, record.key()).is_some()
     }
 
-    /// Whether a row may not have so many partners.
+    /// Whether a row with this list has too many partners.
     fn refuses(&self, lists: &Lists<'_>, unit: u64) -> bool {
         self.join.partners == Partners::Unique && lists.table.list(unit).nth(1).is_some()
     }

@@ -1,4 +1,4 @@
-//! Step 3 with all lists in memory: joined rows of the left ones, in their order.
+//! Step 3 with all lists in memory: joins the left rows, in their order.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use crate::scan::{Lines, Visit, Work};
 use crate::sink::Sink;
 use crate::table::Table;
 
-/// A piece of output that is written at once.
+/// Bytes of output written together.
 pub(super) const PIECE: usize = 64 << 10;
 
 /// Lists in a table.
@@ -39,8 +39,8 @@ impl<'a> Lists<'a> {
 }
 
 impl Joining<'_> {
-    /// Appends the joined rows of a left one, at a place, and returns how many they are; `None` and none of them if `text`
-    /// would have more than `most` bytes. If they are only counted, checks the row.
+    /// Appends the joined rows of the left row at a place, and returns their number; `None`, and no rows, if `text`
+    /// would exceed `most` bytes. If they are only counted, checks the row.
     pub(super) fn listed(
         &self,
         (place, left): (u64, &[u8]),
@@ -69,7 +69,7 @@ impl Joining<'_> {
         Ok(Some(count))
     }
 
-    /// Writes the joined rows of a left one, at a place, with all that `each` passes on: some at a time.
+    /// Writes the joined rows of the left row at a place, with all rows that `each` passes on, some at a time.
     pub(super) fn long(
         &self,
         (place, left): (u64, &[u8]),
@@ -91,7 +91,7 @@ impl Joining<'_> {
     }
 }
 
-/// Receives what rows of the right input add.
+/// Receives the additions of right rows.
 pub(super) type Put<'p> = dyn FnMut(&[u8]) -> Result<(), Error> + 'p;
 
 /// Joins the rows of the left input with lists in memory.
@@ -121,7 +121,7 @@ impl Pass<'_, '_> {
         self.lists.table.find(lines.hashes()[i], lines.key(i))
     }
 
-    /// Appends the joined rows of a row, unless the text has no room for them: only one thread at a time has a long one.
+    /// Appends the joined rows of a row, unless the text lacks room: only one thread at a time holds a long one.
     fn row(
         &self,
         lines: &Lines<'_>,

@@ -1,4 +1,4 @@
-//! Steps 3 and 4 with what was spilled.
+//! Steps 3 and 4 with spilled rows.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -27,7 +27,7 @@ pub(super) const ALONE: u64 = 0;
 const LONG_LIST: usize = if cfg!(test) { 1 << 8 } else { 64 << 10 };
 
 impl Joining<'_> {
-    /// Steps 3 and 4 with what was spilled, next to `held` bytes.
+    /// Steps 3 and 4 with spilled rows, next to `held` bytes.
     pub(super) fn settle(
         &mut self,
         right: Vec<Spill>,
@@ -67,8 +67,8 @@ impl Joining<'_> {
         self.write(runs, &lists, sink)
     }
 
-    /// Writes the joined rows of all runs, by the places of their left rows. Those of one row may come from several runs,
-    /// in the order of its partners; that it is alone comes last, and is only true if it came with none before.
+    /// Writes the joined rows of all runs, by the places of their left rows. One row's may come from several runs, in
+    /// the order of its partners. That it has no partner comes last, and counts only if it is the only result.
     pub(super) fn write(
         &self,
         runs: Runs,
@@ -104,7 +104,7 @@ impl Joining<'_> {
         Ok(())
     }
 
-    /// The error of a row of the left input with several partners, for whose key it is read again.
+    /// The error for a row of the left input with several partners; reads the row again for its key.
     fn repeated(&self, place: u64) -> Error {
         let (inputs, spare) = (self.join.inputs, self.scanner.budget.long_line());
         let find = Visit::in_order(spare, |lines| {
@@ -129,7 +129,7 @@ struct Spread<'a> {
     filter: &'a Blocked,
     joining: &'a Joining<'a>,
     left: &'a Partitions,
-    /// Receives the others, if they are kept.
+    /// Receives rows that cannot have a partner, if these are kept.
     runs: &'a Mutex<Runs>,
 }
 
@@ -139,7 +139,7 @@ impl Spread<'_> {
     }
 }
 
-/// With which of the kept rows may have a partner, if others are kept, too.
+/// The flags mark kept rows that may have a partner; used only if all rows are kept.
 impl Work for (&Spread<'_>, Vec<bool>, Scattered) {
     fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         let (spread, found, _) = self;
@@ -257,7 +257,7 @@ impl Settle<'_> {
         let mut rows = left.read(self.settling.buffer());
         let (lists, mut written) = (Lists::of(table), HashMap::new());
         let mut text = Vec::new();
-        // Only counted, there is no text.
+        // Counted rows have no text.
         let most = if joining.join.total { usize::MAX } else { LONG_LIST };
         while rows.read_some(hasher)? {
             table.warm(rows.hashes());

@@ -1,8 +1,8 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::path::Path;
 
 use proptest::prelude::*;
+use tempfile::TempDir;
 
 use super::settle::ALONE;
 use super::*;
@@ -15,7 +15,7 @@ impl Join<'_> {
         self.run(&self.plan()?, out)
     }
 
-    /// In so many slices, whether they fit or not; as planned for none.
+    /// Runs with this many slices, whether they fit or not, with a plan for none.
     fn run_in(&self, slices: u64, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         let seen = umbel::Plan::for_memory(umbel::Kind::Blocked, 100, 512).unwrap();
         match slices {
@@ -174,10 +174,7 @@ proptest! {
     fn joins_are_those_of_a_nested_loop(case in case()) {
         let dir = tempfile::tempdir().unwrap();
         let (records, [left, right], expected) = files(&case);
-        let inputs = [
-            input(dir.path(), "left", left.as_bytes()),
-            input(dir.path(), "right", right.as_bytes()),
-        ];
+        let inputs = sides(&dir, &left, &right);
         let mut options = options_of(dir.path(), records);
         options.resources.threads = case.budget.threads;
         let join = Join::new(&inputs, &options)
@@ -212,14 +209,11 @@ proptest! {
     }
 }
 
-/// Plans of other joins, or changed: filters that do not fit are refused before any work; too few keys cost only time.
+/// Plans of other joins, or changed: filters that do not fit are refused before work begins; too few keys cost time.
 #[test]
 fn any_plan_gives_the_answer_or_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = tsv(dir.path());
-    let [left, right] = [("left", "1\ta\n2\tb\n"), ("right", "2\tc\n3\td\n")]
-        .map(|(name, rows)| input(dir.path(), name, rows.as_bytes()));
-    let inputs = [left, right];
+    let (dir, options) = tsv();
+    let inputs = sides(&dir, "1\ta\n2\tb\n", "2\tc\n3\td\n");
     let join = Join::new(&inputs, &options).unwrap().with_budget(budget(1, 512, 1 << 20));
     let plan = join.plan().unwrap();
     for (bytes, fits) in [(1 << 10, true), (2 << 20, false), (1 << 40, false)] {
@@ -236,10 +230,8 @@ fn any_plan_gives_the_answer_or_is_refused() {
 /// Rows of the right file alone are found by another operation, which reads both files again.
 #[test]
 fn every_pass_is_planned_and_reported() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = tsv(dir.path());
-    let [left, right] = [("left", "1\ta\n2\tb\n"), ("right", "2\tc\n3\td\n")];
-    let inputs = [left, right].map(|(name, rows)| input(dir.path(), name, rows.as_bytes()));
+    let (dir, options) = tsv();
+    let inputs = sides(&dir, "1\ta\n2\tb\n", "2\tc\n3\td\n");
     for (unpaired, passes) in [(Unpaired::None, 2), (Unpaired::Left, 2), (Unpaired::Both, 4)] {
         let join = Join::new(&inputs, &options).unwrap().with_unpaired(unpaired);
         let (plan, before) = (join.plan().unwrap(), options.resources.progress.total());
@@ -250,21 +242,26 @@ fn every_pass_is_planned_and_reported() {
     }
 }
 
-fn tsv(dir: &Path) -> Options {
-    let key = vec!["1".to_owned()];
-    options_of(dir, Records::Tsv { delimiter: b'\t', header: false, key })
+/// A folder for files, and the options to join them by their first column.
+fn tsv() -> (TempDir, Options) {
+    let (dir, key) = (tempfile::tempdir().unwrap(), vec!["1".to_owned()]);
+    let options = options_of(dir.path(), Records::Tsv { delimiter: b'\t', header: false, key });
+    (dir, options)
 }
 
-/// If a few times the rows fit that the left ones need, the right input is read again, and nothing is spilled.
+/// Both inputs of a join.
+fn sides(dir: &TempDir, left: &str, right: &str) -> [Input; 2] {
+    [("left", left), ("right", right)].map(|(name, rows)| input(dir.path(), name, rows.as_bytes()))
+}
+
+/// If the right rows with a partner need a few times the memory, the right input is reread, and nothing is spilled.
 #[test]
 fn every_slice_is_planned_and_reported() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = tsv(dir.path());
+    let (dir, options) = tsv();
     let rows =
         |name: &str| (0..100_000).map(|i| format!("{i:06}\tof the {name}\n")).collect::<String>();
     let [left, right] = ["left", "right"].map(rows);
-    let inputs = [("left", &left), ("right", &right)]
-        .map(|(name, rows)| input(dir.path(), name, rows.as_bytes()));
+    let inputs = sides(&dir, &left, &right);
     let expected: String = left.lines().map(|row| format!("{row}\tof the right\n")).collect();
     for threads in [1, 3] {
         let join =
@@ -284,21 +281,17 @@ fn every_slice_is_planned_and_reported() {
     }
 }
 
-/// Rows that a filter of the spilled keys shows to have no partner are not spilled.
+/// Rows without a partner by the filter of spilled keys are not spilled.
 #[test]
 fn rows_without_a_partner_are_not_spilled() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = tsv(dir.path());
+    let (dir, options) = tsv();
     let keys = |range: std::ops::Range<u32>, value: &str| -> String {
         range.map(|key| format!("{key}\t{value}\n")).collect()
     };
     let paired = keys(0..150_000, "v");
     let alone = keys(1_000_000..1_020_000, &"alone ".repeat(30));
     let spilled = |left: &str| {
-        let inputs = [
-            input(dir.path(), "left", left.as_bytes()),
-            input(dir.path(), "right", paired.as_bytes()),
-        ];
+        let inputs = sides(&dir, left, &paired);
         let join = Join::new(&inputs, &options).unwrap().with_budget(budget(2, 1 << 16, 3 << 20));
         // Without temporary files, the right rows would be read once for each slice.
         let plan = join.plan().unwrap();
@@ -319,45 +312,36 @@ fn the_first_row_has_the_number_of_columns_after_blank_lines_and_however_long() 
     let records = Records::Csv { delimiter: b',', header: false, key, raw: false };
     let options = options_of(dir.path(), records);
     let long = "x".repeat(5_000);
-    let inputs = [
-        input(dir.path(), "left", b"\n\n1,a\n2,b\n"),
-        input(dir.path(), "right", format!("1,{long},c\n").as_bytes()),
-    ];
+    let inputs = sides(&dir, "\n\n1,a\n2,b\n", &format!("1,{long},c\n"));
     let mut out = Vec::new();
     let join = Join::new(&inputs, &options).unwrap().with_unpaired(Unpaired::Left);
     join.run_planned(&mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), format!("1,a,{long},c\n2,b,,\n"));
 }
 
-/// A list of many rows goes to disk a few times, not with each of the rows it joins.
+/// A list of many rows is written to disk a few times, not with each of the rows it joins.
 #[test]
 fn a_long_list_is_not_spilled_for_each_row() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = tsv(dir.path());
+    let (dir, options) = tsv();
     let rows = |name: &str| (0..500).map(|i| format!("key\t{name} {i}\n")).collect::<String>();
-    let [left, right] =
-        ["left", "right"].map(|name| input(dir.path(), name, rows(name).as_bytes()));
-    let inputs = [left, right];
+    let inputs = sides(&dir, &rows("left"), &rows("right"));
     let join = Join::new(&inputs, &options).unwrap().with_budget(budget(1, 512, 20_000));
     let report = join.run_planned(&mut io::sink()).unwrap();
     assert_eq!(report.found, 500 * 500);
-    // Joined, each of them is 18 bytes or more.
+    // Each of them, joined, has 18 bytes or more.
     assert!(report.bytes_spilled < 2 * report.found, "{report:?}");
 }
 
-/// The last pass over the left rows can use the room that the table leaves.
+/// The last pass over the left rows can use the memory left by the table.
 #[test]
 fn a_long_row_fits_next_to_the_table_or_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = tsv(dir.path());
+    let (dir, options) = tsv();
     let budget = budget(1, 512, 1 << 20);
-    let right = input(dir.path(), "right", b"1\tb\n");
     // A row needs its length and two copies in keys, in a buffer that grows by quarters.
     let room = budget.long_line() + budget.table(0) / 2;
     for (length, fits) in [(room as usize / 3 / 5 * 4 - 1_000, true), (room as usize / 3, false)] {
         let row = format!("1\t{}", "x".repeat(length));
-        let left = input(dir.path(), "left", format!("1\ta\n{row}\n").as_bytes());
-        let inputs = [left, right.again()];
+        let inputs = sides(&dir, &format!("1\ta\n{row}\n"), "1\tb\n");
         let mut out = Vec::new();
         let join = Join::new(&inputs, &options).unwrap().with_budget(budget);
         match join.run_planned(&mut out) {
@@ -371,10 +355,8 @@ fn a_long_row_fits_next_to_the_table_or_is_refused() {
 /// The results of a row come from several blocks of its partners.
 #[test]
 fn partners_from_several_blocks_are_one_row_s() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = tsv(dir.path());
-    let inputs = [("left", "1\ta\n2\tb\n"), ("right", "2\tc\n")]
-        .map(|(name, rows)| input(dir.path(), name, rows.as_bytes()));
+    let (dir, options) = tsv();
+    let inputs = sides(&dir, "1\ta\n2\tb\n", "2\tc\n");
     for (partners, expected) in
         [(Partners::All, Some("x\ny\n")), (Partners::First, Some("x\n")), (Partners::Unique, None)]
     {

@@ -51,8 +51,8 @@ impl AtomicBlock {
         all & 1 == 0
     }
 
-    /// Like [`insert`](Self::insert), for a block that others store to, too: each word changes on its own. Of several that
-    /// insert one new key, each may learn that a bit was clear.
+    /// Like [`insert`](Self::insert), for a block that other threads also store to: each word changes on its own. If
+    /// several insert one new key, each may see that a bit was clear.
     #[cfg(feature = "mmap")]
     pub(crate) fn insert_together(&self, low: u64, probes: u32) -> bool {
         let or = |word: usize, bits: u64| {
@@ -103,7 +103,7 @@ pub(crate) struct AtomicBlocks {
 
 // SAFETY: the words are atomic, and the owner is used only by `into_blocks`, which owns it.
 unsafe impl Send for AtomicBlocks {}
-// SAFETY: as for Send: a shared reference gives access to nothing but atomic words.
+// SAFETY: as for Send: a shared reference gives access only to atomic words.
 unsafe impl Sync for AtomicBlocks {}
 
 impl AtomicBlocks {
@@ -122,9 +122,9 @@ impl core::ops::Deref for AtomicBlocks {
 
     #[inline]
     fn deref(&self) -> &[AtomicBlock] {
-        // SAFETY: `start` and `count` are those of the owner's slice, which does not move (the heap or a mapping holds
-        // it) and lives as long as `self`; AtomicBlock and Block have the same layout, 64 bytes aligned to 64; the
-        // owner does not access the words meanwhile.
+        // SAFETY: `start` and `count` describe the owner's slice, which does not move (the heap or a mapping holds it)
+        // and lives as long as `self`; AtomicBlock and Block have the same layout, 64 bytes aligned to 64; the owner
+        // does not access the words meanwhile.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }

@@ -94,7 +94,7 @@ impl<const SIZE: usize> Places<SIZE> {
     }
 }
 
-/// What is done with each key.
+/// The work on each key.
 pub(super) trait Each {
     type Answer;
 
@@ -107,12 +107,10 @@ pub(super) trait Each {
     fn each<I: Isa>(&mut self, isa: I, lines: Range<usize>, low: u64) -> Self::Answer;
     /// After the last key.
     #[inline(always)]
-    fn end<I: Isa>(&mut self, isa: I) {
-        let _ = isa;
-    }
+    fn end<I: Isa>(&mut self, _isa: I) {}
 }
 
-/// An [`Each`] of nothing but blocks, which looks at the first `$asked` lines of a key.
+/// An [`Each`] that consists only of blocks, and looks at the first `$asked` lines of a key.
 macro_rules! each {
     (
         $(#[$about:meta])* $name:ident$(<$mut:tt>)? -> $answer:ty,
@@ -145,7 +143,7 @@ macro_rules! each {
 }
 pub(super) use each;
 
-/// What is kept of an answer: all, or nothing.
+/// The part of an answer to keep: all, or nothing.
 pub(super) trait Kept<T> {
     fn of(answer: T) -> Self;
 }
@@ -169,7 +167,7 @@ impl Kept<u32> for u32 {
     }
 }
 
-/// What is done with keys, and where their lines are.
+/// The work on keys, and where their lines are.
 pub(super) struct Keys<E, const SIZE: usize> {
     pub(super) places: Places<SIZE>,
     pub(super) each: E,

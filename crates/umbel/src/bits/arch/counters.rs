@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::batch::{Batch, Each, Kept, Keys, One, Places, each};
+use super::batch::{Each, One, Places, each};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::inline;
 use super::isa::Isa;
@@ -38,14 +38,6 @@ impl Counters {
     }
 
     #[inline(always)]
-    fn each<A: Kept<E::Answer>, E: Each>(&self, each: E, hashes: &[KeyHash], answers: &mut [A]) {
-        match self.planes {
-            4 => self.kernel.run(Batch { hashes, keys: Keys::<_, 4>::of(each, 4), answers }),
-            size => self.kernel.run(Batch { hashes, keys: Keys::<_, 0>::of(each, size), answers }),
-        }
-    }
-
-    #[inline(always)]
     fn one<E: Each>(&self, each: E, hash: KeyHash) -> E::Answer {
         match self.planes {
             4 => {
@@ -62,27 +54,27 @@ impl Counters {
     /// Counts keys, in blocks of planes.
     pub(crate) fn add(&self, all: &mut [Block], hashes: &[KeyHash]) {
         let each = Add { all, carries: Default::default(), carried: 0 };
-        self.each(each, hashes, &mut vec![(); hashes.len()]);
+        self.kernel.each_group(self.planes, each, hashes, &mut vec![(); hashes.len()]);
     }
 
     /// Like [`add`](Self::add), in order; reports which keys were not counted before.
     pub(crate) fn add_new(&self, all: &mut [Block], hashes: &[KeyHash], answers: &mut [bool]) {
-        self.each(AddNew(all), hashes, answers);
+        self.kernel.each_group(self.planes, AddNew(all), hashes, answers);
     }
 
     /// Removes keys in order; reports which were counted.
     pub(crate) fn take(&self, all: &mut [Block], hashes: &[KeyHash], answers: &mut [bool]) {
-        self.each(Take(all), hashes, answers);
+        self.kernel.each_group(self.planes, Take(all), hashes, answers);
     }
 
     /// Whether keys are counted.
     pub(crate) fn has(&self, all: &[Block], hashes: &[KeyHash], answers: &mut [bool]) {
-        self.each(Has(all), hashes, answers);
+        self.kernel.each_group(self.planes, Has(all), hashes, answers);
     }
 
     /// The minimum counter of each key.
     pub(crate) fn least(&self, all: &[Block], hashes: &[KeyHash], answers: &mut [u32]) {
-        self.each(Least(all), hashes, answers);
+        self.kernel.each_group(self.planes, Least(all), hashes, answers);
     }
 
     /// Counts one key and returns whether it was not counted before. A batch would prefetch its lines and wait for

@@ -61,7 +61,8 @@ impl Kernel {
         Member { size, index }: Member,
         hashes: &[KeyHash],
     ) {
-        self.each_group(size, Beside { blocks, index }, hashes, &mut vec![(); hashes.len()]);
+        let each = Beside::<false> { blocks, index };
+        self.each_group(size, each, hashes, &mut vec![(); hashes.len()]);
     }
 
     /// Like [`insert_all_beside`](Self::insert_all_beside), in order; sets `new[i]` if no filter of the group held
@@ -76,14 +77,15 @@ impl Kernel {
         hashes: &[KeyHash],
         new: &mut [bool],
     ) {
-        self.each_group(size, BesideNew { blocks, index }, hashes, new);
+        self.each_group(size, Beside::<true> { blocks, index }, hashes, new);
     }
 
+    /// Works on keys whose lines are groups of `size` blocks.
     #[inline(always)]
-    fn each_group<A: Kept<bool>>(
+    pub(super) fn each_group<A: Kept<E::Answer>, E: Each>(
         self,
         size: usize,
-        each: impl Each<Answer = bool>,
+        each: E,
         hashes: &[KeyHash],
         answers: &mut [A],
     ) {
@@ -125,13 +127,13 @@ each! {
     |isa, blocks, lines, low| any_has(isa, &blocks[lines], isa.mask(low))
 }
 
-/// Keys inserted into one of the filters.
-struct Beside<'a> {
+/// Keys inserted into one of the filters; with `NEW`, reporting which were in none of them.
+struct Beside<'a, const NEW: bool> {
     blocks: &'a mut [Block],
     index: usize,
 }
 
-impl Each for Beside<'_> {
+impl<const NEW: bool> Each for Beside<'_, NEW> {
     type Answer = bool;
 
     #[inline(always)]
@@ -140,32 +142,15 @@ impl Each for Beside<'_> {
     }
 
     #[inline(always)]
-    fn asked(&self, _: usize) -> (usize, usize) {
-        (self.index, 1)
+    fn asked(&self, size: usize) -> (usize, usize) {
+        if NEW { (0, size) } else { (self.index, 1) }
     }
 
     #[inline(always)]
     fn each<I: Isa>(&mut self, isa: I, lines: Range<usize>, low: u64) -> bool {
-        isa.insert(&mut self.blocks[lines.start + self.index], low)
-    }
-}
-
-/// Like [`Beside`], reporting which keys no filter held.
-struct BesideNew<'a> {
-    blocks: &'a mut [Block],
-    index: usize,
-}
-
-impl Each for BesideNew<'_> {
-    type Answer = bool;
-
-    #[inline(always)]
-    fn blocks(&self) -> &[Block] {
-        self.blocks
-    }
-
-    #[inline(always)]
-    fn each<I: Isa>(&mut self, isa: I, lines: Range<usize>, low: u64) -> bool {
+        if !NEW {
+            return isa.insert(&mut self.blocks[lines.start + self.index], low);
+        }
         let (mask, group) = (isa.mask(low), &mut self.blocks[lines]);
         let known = any_has(isa, group, mask);
         let block = &mut group[self.index];
@@ -184,7 +169,7 @@ mod tests {
     use crate::bits::{Blocks, in_miri, place};
 
     proptest! {
-        /// Against the definition, filter by filter.
+        /// Compared with the definition, filter by filter.
         #[test]
         fn every_kernel_equals_the_definition(
             seed: u64, probes in probes(), groups in 1u64..40, size in 2usize..=8, count in 0..in_miri(40, 120),

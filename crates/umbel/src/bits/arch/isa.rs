@@ -1,4 +1,4 @@
-//! What an instruction set does with a block, and the code written once for all instruction sets.
+//! The operations of an instruction set on a block, and the code written once for all instruction sets.
 //!
 //! A value of an [`Isa`] type proves that the processor has the set, because only detecting the set makes one. So the
 //! code above it is safe.
@@ -8,7 +8,7 @@
 
 use super::{Block, pattern};
 
-/// Proof that the processor has an instruction set, and what the set does with the 512 bits of a block. The value also
+/// Proof that the processor has an instruction set, and the set's operations on the 512 bits of a block. The value also
 /// has the number of probes per key, a constant in the types for eight.
 pub(super) trait Isa: Copy {
     /// A block in registers.
@@ -70,7 +70,7 @@ pub(super) fn insert<I: Isa>(isa: I, block: &mut Block, low: u64) -> bool {
     !isa.has(old, mask)
 }
 
-/// What is compiled for every instruction set.
+/// Code that is compiled for every instruction set.
 pub(super) trait Work {
     type Answer;
 

@@ -52,8 +52,8 @@ pub use storage::Blocks;
 
 use super::Block;
 
-/// Prefetches the block at this place, if there is one. WebAssembly has no prefetch, so there the block is read: the
-/// read itself waits for nothing, and the processor continues with the next reads, as many as it can keep in flight.
+/// Prefetches the block at this place, if it exists. WebAssembly has no prefetch, so there the block is read: the read
+/// itself does not block, and the processor continues with the next reads, as many as it can keep in flight.
 #[inline(always)]
 pub(crate) fn ask(blocks: &[Block], at: usize) {
     #[cfg(target_arch = "wasm32")]

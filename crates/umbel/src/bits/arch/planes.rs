@@ -57,7 +57,7 @@ pub(super) fn has<I: Isa>(isa: I, counters: &[Block], key: I::Line) -> bool {
     isa.is_zero(isa.without(key, used))
 }
 
-/// Lowers the counters of `key`, except those that stick, if none of them is 0; else does nothing.
+/// If every counter of `key` is above 0, lowers those that do not stick; otherwise does nothing.
 #[inline(always)]
 pub(super) fn take<I: Isa>(isa: I, counters: &mut [Block], key: I::Line) -> bool {
     if !has(isa, counters, key) {

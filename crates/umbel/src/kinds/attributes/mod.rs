@@ -231,13 +231,8 @@ impl Attributes {
                 set.resize(hashes.len(), false);
                 let filter = &mut core.filters[place];
                 let Ok(()) = of_either!(filter, filter => filter.insert_all_new(&hashes, &mut set));
-                match hashes.len() / rows.len() {
-                    1 => new.iter_mut().zip(&set).for_each(|(new, set)| *new |= set),
-                    tags => {
-                        let sets = new.iter_mut().zip(set.chunks(tags));
-                        sets.for_each(|(new, set)| *new |= set.contains(&true));
-                    }
-                }
+                let sets = new.iter_mut().zip(set.chunks(hashes.len() / rows.len()));
+                sets.for_each(|(new, set)| *new |= set.contains(&true));
             }
         }
         Ok(())
@@ -649,13 +644,9 @@ fn declared(header: &Header) -> Result<(Plan, Vec<String>, Vec<Plan>), FileError
     }
     fields.end()?;
     Plans::check(&plan)?;
-    let right = check_names(&names, &plan).is_ok();
-    check_field(
-        "attributes",
-        count.into(),
-        right,
-        "different names, 8 at most with tags of subsets",
-    )?;
+    let (right, expected) =
+        (check_names(&names, &plan).is_ok(), "different names, 8 at most with tags of subsets");
+    check_field("attributes", count.into(), right, expected)?;
     let plans = plans(&plan, names.len())?;
     Ok((plan, names, plans))
 }

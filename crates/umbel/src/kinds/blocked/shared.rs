@@ -171,8 +171,8 @@ impl<H: Hashing> Shared<H> {
         kernel.insert_atomic(block, low)
     }
 
-    /// Inserts many keys with overlapping cache misses. Sorts thousands at a time by stripe, to take a lock for several
-    /// keys at once: pass as many as you have.
+    /// Inserts many keys with overlapping cache misses. Sorts thousands at a time by stripe, to take each lock for
+    /// several keys: pass as many as you have.
     pub fn insert_all<K: Key<H>>(&self, keys: &[K]) {
         if let Hashes::Wide(hashes) = K::hashes(keys) {
             return self.insert_hashes(hashes);

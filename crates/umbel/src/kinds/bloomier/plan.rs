@@ -85,7 +85,7 @@ pub(super) fn check_widths(fingerprint: u32, value: u32) -> Result<(), PlanError
     Ok(check_field("value_bits", value.into(), width, "0 to 64, with the fingerprint 1 to 64")?)
 }
 
-/// 2^-bits exactly, so a plan for this rate needs no bit more. `powi` may round, says its documentation.
+/// 2^-bits exactly, so a plan for this rate needs no more bits. `powi` may round, according to its documentation.
 pub(super) fn rate(fingerprint: u32) -> f64 {
     f64::from_bits(u64::from(1023 - fingerprint) << 52)
 }

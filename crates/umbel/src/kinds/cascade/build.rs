@@ -92,7 +92,7 @@ impl CascadeCore {
         include: &[KeyHash],
         exclude: &[KeyHash],
     ) -> Result<(), BuildError> {
-        // The keys of the last level; those that pass it are of the other list.
+        // The keys of the last level; the keys that pass it are on the other list.
         let mut held = Cow::Borrowed(include);
         while !passing.is_empty() {
             // A key on both lists is always in one level and passes the next, so it is still here.

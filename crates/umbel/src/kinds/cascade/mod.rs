@@ -311,13 +311,8 @@ fn declared(header: &Header) -> Result<CascadeCore<&'static [Block]>, FileError>
     let plan = Plan { variant, keys, fpp, ..levels[0] };
     Plans::check(&plan)?;
     check_field("included", included, included <= keys, "at most the planned keys")?;
-    let none = levels_alone && listed > 0;
-    check_field(
-        "listed",
-        listed,
-        !none && listed <= excluded,
-        "at most the keys excluded, in form 0 none",
-    )?;
+    let fits = listed <= if levels_alone { 0 } else { excluded };
+    check_field("listed", listed, fits, "at most the keys excluded, in form 0 none")?;
     let mut bits = listed.saturating_mul(LISTED_BITS);
     for (index, level) in levels.iter().enumerate() {
         blocked::Plans::check(level)?;

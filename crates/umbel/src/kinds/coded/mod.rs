@@ -37,7 +37,7 @@ filter! {
     /// | 1e-4 | 22.5 | 1.17 | 1.02 |
     /// | 1e-6 | 30.1 | 1.05 | 0.77 |
     ///
-    /// Choose it below 1e-4, where [`Blocked`](crate::Blocked) grows fast and [`Classic`](crate::Classic) costs 14 and
+    /// Choose it below 1e-6, where [`Blocked`](crate::Blocked) grows fast and [`Classic`](crate::Classic) costs 20 or
     /// more cache lines per key. **Not** at 1 %, where every Bloom kind is smaller and faster, nor if filters are to be
     /// merged: a code does not reveal the home bucket of its key. Nothing can be deleted: keys with equal codes share a
     /// cell. Searching a bucket compares some 40 codes in sequence at 1 %, 17 at 1e-6.
@@ -191,7 +191,7 @@ impl CodedCore<&[Block]> {
             let estimate = Estimate::new(keys, (keys - stored).sqrt());
             Estimate { low: estimate.low.max(stored), ..estimate }
         } else {
-            // Every key passes, so there is no upper bound.
+            // Every key passes, so the upper bound is infinite.
             let (value, low) = (f64::INFINITY, stored);
             Estimate { value, low, high: value, deviation: value }
         };

@@ -64,7 +64,7 @@ pub(super) fn fpp(load: f64, code: u32) -> f64 {
 /// The variance and the third cumulant, each per bucket, of the number of codes compared: how it varies over hashings,
 /// summed over the homes of a table of many buckets with the planned keys.
 ///
-/// After a bucket that is not full, the process starts anew. Such a cycle of l − 1 full buckets and one with h < s keys
+/// After a bucket that is not full, the process restarts. Such a cycle of l − 1 full buckets and one with h < s keys
 /// takes a = s(l − 1) + h keys; its buckets are compared with 1, 2, … l homes, together C = s·l(l − 1)/2 + h·l codes.
 /// With f = E[C]/E[l], the residual Y = C − f·l − β(a − λl), β = E[(C − f·l)(a − λl)]/(λ·E[l]), is what remains given
 /// the buckets and keys. Then E[Y²]/E[l] is the variance, and (E[Y³] − 3·E[Y·l]·E[Y²]/E[l])/E[l] the third cumulant:

@@ -233,10 +233,9 @@ impl Owned for StableCore {
         let mut buffer = [0; MAX_PROBES as usize];
         let cells = &mut buffer[..self.plan.probes as usize];
         let count = self.count();
-        cells
-            .iter_mut()
-            .zip(cells_of(self.plan.probes, count, hash))
-            .for_each(|(to, cell)| *to = cell);
+        for (to, cell) in cells.iter_mut().zip(cells_of(self.plan.probes, count, hash)) {
+            *to = cell;
+        }
         Ok(with_width!(self.width, W => self.insert_at::<W>(cells)))
     }
 

@@ -1,4 +1,4 @@
-//! What an attributes filter's parts let pass, single values and values of different rows, and what it reports of them.
+//! The rates of an attributes filter for single values and for values of different rows, and its report of them.
 
 use umbel::{Attributes, Filter, KeyHasher, Kind, Plan};
 
@@ -26,8 +26,8 @@ fn hits(filter: &Attributes, rows: impl Iterator<Item = Vec<Option<[u8; 8]>>>) -
     found.iter().filter(|&&found| found).count() as u64
 }
 
-/// Every filter inside keeps the rate of the plan: single values that no row has pass at the rate of its
-/// bits, also where all attributes have the same values; and two together at the product.
+/// Every inner filter keeps the planned rate: single absent values pass at the rate of its bits, even if all attributes
+/// have the same values; two together pass at the product.
 #[test]
 fn unknown_values_pass_at_the_planned_rate() {
     for &detail in long(&[0, 1, 2, 10, 12][..], &[1, 10]) {
@@ -43,7 +43,7 @@ fn unknown_values_pass_at_the_planned_rate() {
                     row
                 };
                 let rate = receipt.parts[attribute].fpp;
-                // The bits are one draw of hashings, of which the promise is the mean: 3 % for 6 σ.
+                // The bits come from one random hashing; the promise is the mean over hashings. Allows 3 % for 6 σ.
                 assert!(rate <= fpp * 1.03, "{detail}: {rate}");
                 assert_binomial(hits(&filter, (0..trials).map(row)), trials, rate, &"one value");
                 let mut asked = [false; 3];
@@ -61,7 +61,7 @@ fn unknown_values_pass_at_the_planned_rate() {
     }
 }
 
-/// What the tags are for: values of different rows pass together at the tags' rate, or always.
+/// The purpose of tags: values of different rows pass together at the tags' rate; without tags always.
 #[test]
 fn values_of_different_rows_pass_at_the_rate_of_the_tags() {
     for (detail, mended) in [(0, vec![]), (1, vec![7]), (2, vec![3, 5, 6, 7]), (11, vec![7])] {
@@ -95,7 +95,7 @@ fn receipts_tell_of_each_part() {
     filter.insert_rows(&rows).unwrap();
     let receipt = filter.receipt();
     assert_eq!(receipt.bits, 3 * plan.bits());
-    // i mod 10 is told by i mod 5,000: as many different rows.
+    // i mod 5,000 determines i mod 10, so there are 5,000 different rows.
     let near = |found: f64, keys: f64| assert!((found / keys - 1.0).abs() < 0.05, "{found} {keys}");
     near(receipt.parts[0].keys, 10.0);
     near(receipt.parts[1].keys, 5_000.0);
@@ -109,7 +109,7 @@ fn receipts_tell_of_each_part() {
     assert_eq!((filter.receipt().set_bits, filter.receipt().keys.value), (0, 0.0));
 }
 
-/// As plain filters do, the larger folds to the smaller, tags and all; and what was folded is read as it was.
+/// As in plain filters, the larger one folds to the smaller, including tags; the folded filter reads back unchanged.
 #[test]
 fn filters_of_different_sizes_merge() {
     for detail in [0, 1, 2, 12] {

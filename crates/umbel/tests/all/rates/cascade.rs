@@ -1,10 +1,10 @@
-//! What passes a cascade of keys on neither list.
+//! The rate of a cascade for keys on neither list.
 
 use umbel::{Cascade, Filter, Form, KeyHasher, Plan, Variant};
 
 use crate::statistics::{Keys, assert_rate, power};
 
-/// Hits of keys on neither list are binomial by the rate that the bits give, and that is at most the planned one.
+/// Hits of keys on neither list are binomial with the rate given by the bits, which is at most the planned one.
 #[test]
 fn other_keys_pass_at_the_promised_rate() {
     for (sort, stream) in Keys::ALL.into_iter().zip(1..) {
@@ -30,7 +30,7 @@ fn other_keys_pass_at_the_promised_rate() {
                 let start = included + excluded;
                 let what = (sort, included, excluded, fpp, form);
                 assert_rate(&filter, start..start + trials, hash, rate, &what);
-                // Above the promise only by what chance does to the bits of few keys.
+                // May exceed the promise only by chance in the bits of few keys.
                 assert!(
                     rate <= fpp * if included > 1000 { 1.05 } else { 10.0 },
                     "{what:?}: {rate}"

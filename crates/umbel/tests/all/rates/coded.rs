@@ -4,8 +4,8 @@ use umbel::{Coded, Filter, KeyHasher, Kind, Plan};
 
 use crate::statistics::{Keys, Rates, SIGMAS, passing, power};
 
-/// Planned, filled as planned, asked for fresh keys. Given the codes the hits are binomial; and the rate that the codes give,
-/// the mean over hashings, is at most the promise, and that of the formula but for what is not stored twice.
+/// Queries filters filled as planned with fresh keys. Given the codes, the hits are binomial. The rate given by the
+/// codes, averaged over hashings, is at most the promise, and equals the formula's apart from codes not stored twice.
 #[test]
 fn the_rate_promised_is_kept() {
     for (keys, fpp) in [

@@ -1,4 +1,4 @@
-//! What two filters share, compared with known sets.
+//! Comparisons of two filters of known sets.
 
 use umbel::internals::math::{Coverage, binomial_bounds};
 use umbel::{AnyFilter, Classic, Estimate, Filter, KeyHash, KeyHasher, Kind, Plan, Variant};
@@ -8,7 +8,7 @@ use crate::statistics::splitmix;
 
 const PAIRS: u64 = 1_000;
 
-/// Two sets of which the first `shared` of `left` and `right` keys are the same, and no others.
+/// Two sets that share the first `shared` of their `left` and `right` keys, and no others.
 struct Sets {
     left: u64,
     right: u64,
@@ -17,7 +17,7 @@ struct Sets {
 }
 
 impl Sets {
-    /// Pair `index`: sizes from 20 to 20,000 keys, all overlaps from none to all, of either set.
+    /// Pair `index`: 20 to 20,000 keys, with every overlap from none to all of either set.
     fn random(index: u64) -> Self {
         let unit = |word: u64| (splitmix(10 * index + word) >> 11) as f64 / (1u64 << 53) as f64;
         let size = |word| (20.0 * 1000f64.powf(unit(word))) as u64;
@@ -38,7 +38,7 @@ impl Sets {
     }
 }
 
-/// How often the truth lay in an interval, and the errors in standard deviations.
+/// How often an interval contained the true value, and the errors in standard deviations.
 #[derive(Default)]
 struct Tally {
     covered: u64,
@@ -49,10 +49,10 @@ impl Tally {
     fn add(&mut self, estimate: Estimate, truth: f64) {
         let Estimate { value, low, high, deviation, .. } = estimate;
         assert!(low <= value && value <= high, "{estimate:?}");
-        // A double's rounding of a truth at the very end.
+        // Allows for a double's rounding at the very end.
         let slack = 1e-9 * truth.abs().max(1.0);
         self.covered += u64::from(low - slack <= truth && truth <= high + slack);
-        // At the borders estimates are cut, and err to one side.
+        // Estimates are clamped at the bounds, so they err to one side.
         if truth > 0.0 && deviation > 0.0 {
             self.errors.push((value - truth) / deviation);
         }
@@ -63,7 +63,7 @@ impl Tally {
         self.errors.iter().sum::<f64>() / self.errors.len() as f64
     }
 
-    /// The errors within 0.6745 standard deviations: half of them, if they are normal.
+    /// Errors within 0.6745 standard deviations: half of them if they are normal.
     fn near(&self) -> u64 {
         self.errors.iter().filter(|error| error.abs() < 0.6745).count() as u64
     }
@@ -73,7 +73,7 @@ fn pairs(kind: Kind) {
     let mut tallies: [Tally; 7] = Default::default();
     for index in 0..PAIRS {
         let sets = Sets::random(index);
-        // Between a tenth and two and a half times as full as planned.
+        // From a tenth to two and a half times as full as planned.
         let keys = (sets.left.max(sets.right) as f64
             * [10.0, 3.0, 1.0, 0.7, 0.4][index as usize % 5])
             .ceil() as u64;
@@ -100,13 +100,13 @@ fn pairs(kind: Kind) {
     }
     let names =
         ["left", "right", "union", "intersection", "jaccard", "left in right", "right in left"];
-    // 95 % of a thousand, with a chance of 1e-9 to be outside.
+    // 95 % of a thousand; the chance to be outside is 1e-9.
     let (low, _) = binomial_bounds(PAIRS, 0.95, 1e-9);
     for (name, tally) in names.iter().zip(&tallies) {
         println!("{kind} {name}: {} of {PAIRS} covered, bias {:.3}", tally.covered, tally.bias());
         assert!(tally.covered >= low.max(930), "{kind} {name}: {} covered", tally.covered);
         assert!(tally.bias().abs() < 0.2, "{kind} {name}: bias {}", tally.bias());
-        // Deviations that are too large cover every truth.
+        // Deviations that are too large would contain every true value.
         let (low, high) = binomial_bounds(tally.errors.len() as u64, 0.5, 1e-9);
         assert!((low..=high).contains(&tally.near()), "{kind} {name}: {} near", tally.near());
     }
@@ -180,7 +180,7 @@ fn empty_and_full_filters_and_what_cannot_be_compared() {
     assert_fails("SchemesDiffer(", blocked.compare(&seeded));
 }
 
-/// 400 pairs of filters of sets that share nothing vary as docs/mathematics.md says in section 7, and not as √(m·fill)/k.
+/// 400 pairs of filters of disjoint sets vary as docs/internals.md, section 7, says; not as √(m·fill)/k.
 #[test]
 fn estimates_of_empty_intersections_vary_as_printed() {
     const PAIRS: u64 = 400;
@@ -208,7 +208,7 @@ fn estimates_of_empty_intersections_vary_as_printed() {
         let squares = estimates.map(|estimate| estimate * estimate).sum::<f64>();
         let found = (squares / PAIRS as f64).sqrt();
         let expected = (bits as f64).sqrt() * fill / ((1.0 - fill) * f64::from(probes));
-        // The deviation of a deviation from so many is 1/√(2·PAIRS) of it, 3.5 %; the formula is itself the first order.
+        // With this many, a deviation has a relative deviation of 1/√(2·PAIRS), 3.5 %; the formula is only first-order.
         assert!((found / expected - 1.0).abs() < 0.2, "fill {fill}: {found}, not {expected}");
     }
 }

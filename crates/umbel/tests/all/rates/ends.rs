@@ -1,5 +1,5 @@
-//! Every public function of `umbel::internals::math` and `umbel::plan` ends, without a panic that its documentation
-//! does not announce, at the ends of what its arguments can be: 0, 1, the maximum, infinity and what is no number.
+//! Every public function of `umbel::internals::math` and `umbel::plan` returns, and panics only as documented, at the
+//! limits of its arguments: 0, 1, the maximum, infinity and NaN.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,17 +30,17 @@ const NUMBERS: [u64; 6] = [0, 1, 63, 4096, 1 << 32, u64::MAX];
 const SMALL: [u32; 6] = [0, 1, 8, MAX_PROBES, MAX_PROBES + 1, u32::MAX];
 /// The probes of a filter made of blocks.
 const PROBES: [u32; 4] = [1, 7, 8, MAX_PROBES];
-/// Far more than any call needs; no wait is this long unless one hangs.
+/// Far more than any call needs; only a call that hangs takes this long.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Runs calls, each with its name, and reports those that panic, and the first that does not end.
+/// Runs named calls; reports those that panic, and the first that does not return.
 struct Walk {
     done: mpsc::Sender<(String, bool)>,
     calls: Cell<u64>,
 }
 
 impl Walk {
-    /// Makes one of five calls, and each of a long test.
+    /// Makes one of five calls; all of them in a long test.
     fn call<T>(&self, name: impl FnOnce() -> String, call: impl FnOnce() -> T) {
         self.calls.set(self.calls.get() + 1);
         if !self.calls.get().is_multiple_of(long(1, 5)) {
@@ -66,14 +66,14 @@ fn walked(work: impl FnOnce(&Walk) + Send + 'static) {
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
         }
     }
-    // One call of each function that panics is enough.
+    // Stops at the first panic of each function.
     let panics = failed.len();
     failed.dedup_by_key(|name| name.split('(').next().unwrap_or_default().to_owned());
     assert!(failed.is_empty(), "{panics} panic, such as {failed:#?}");
     assert!(count > long(1000, 100), "{count} calls");
 }
 
-/// `walk.call` with the text of the call and its arguments as its name.
+/// Calls `walk.call`, with the text of the call and its arguments as its name.
 macro_rules! call {
     ($walk:expr, $function:expr $(, $argument:expr)*) => {
         $walk.call(

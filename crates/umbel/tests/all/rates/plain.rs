@@ -1,7 +1,7 @@
-//! The measured rate is the promised one: for every kind, from one key to a million, for any kind of keys, and at sizes
-//! where a careless hash would show.
+//! The measured rate equals the promised one: for every kind, from one key to a million, for all sorts of keys, and at
+//! sizes that would reveal a poor hash.
 //!
-//! Seeds are fixed; `UMBEL_TEST_SEED` shifts them, for runs that rotate them. A right filter fails a
+//! Seeds are fixed; `UMBEL_TEST_SEED` shifts them, for runs that rotate them. A correct filter fails a
 //! check once in some 5·10⁸ times, and there are fewer than 500 checks of its fill and hits.
 
 use umbel::internals::math::binomial_bounds;
@@ -13,8 +13,8 @@ use crate::statistics::{self, Census, Keys, SIGMAS, assert_rate, long, measure, 
 const PLAIN: [Kind; 3] = [Kind::Blocked, Kind::Classic, Kind::Sliced];
 const RATES: [f64; 5] = [0.5, 0.1, 0.01, 0.001, 1e-4];
 
-/// The maximum number of absent keys queried in one case: of all, reveals a shift of 10 % at rates down to 0.001, of 32 %
-/// at 1e-4; of a part, down to 0.0081 and 0.0008.
+/// The maximum number of absent keys queried in one case. In a full run, it reveals a shift of 10 % at rates down to
+/// 0.001 and of 32 % at 1e-4; in a partial run, down to 0.0081 and 0.0008.
 fn most_trials() -> f64 {
     f64::from(long(8_100_000, 1_000_000))
 }
@@ -37,7 +37,7 @@ fn promise_is_kept(kind: Kind, keys: u64, filters: u64) {
     }
 }
 
-// Small filters vary much from one hashing to the next: the promise is for their mean.
+// Small filters vary much between hashings; the promise is for their mean.
 
 macro_rules! keeps {
     ($($(#[$long:meta])? $name:ident: $kind:ident, $keys:expr, $filters:expr;)*) => {$(
@@ -67,9 +67,9 @@ keeps! {
     sliced_with_a_million_keys: Sliced, 1_000_000, 1;
 }
 
-/// At 2^j places a place is the top j bits of the hash; were these used again inside the block, the
-/// keys of a block would crowd on the same bits and the rate would rise many times over. One place
-/// more or less would hide it.
+/// With 2^j places, a place is the top j bits of the hash. If the block used these bits again, its keys
+/// would crowd on the same bits and the rate would rise many times over. One place more or less would
+/// hide it.
 fn rate_at_powers_of_two(kind: Kind, unit: u64, exponents: &[u32], probes: &[u32]) {
     for &exponent in exponents {
         for size in [(1 << exponent) - 1, 1 << exponent, (1 << exponent) + 1] {
@@ -109,7 +109,7 @@ fn block_and_bits_come_from_disjoint_hash_bits() {
     const PER_CELL: f64 = 16.0;
     const X: f64 = 20.7;
     let hasher = KeyHasher::with_seed(seed());
-    // Inside a block the pattern is that of a filter of a single block.
+    // Inside a block the pattern equals the one of a single-block filter.
     let mut single = filter_of_blocks(1, hasher.clone());
     for exponent in [1u32, 4, 8] {
         let blocks = 1usize << exponent;
@@ -153,7 +153,7 @@ fn filter_of_blocks(blocks: u64, hasher: KeyHasher) -> Blocked {
     Blocked::with_plan(&plan, hasher).unwrap()
 }
 
-/// The bounds rest on the variance of the clear bits: here it is counted, in 4,000 filters. A sample
+/// The bounds rely on the variance of the clear bits; this test measures it in 4,000 filters. A sample
 /// variance of that many near-normal numbers has a relative standard deviation of √(2/4,000).
 #[test]
 #[ignore = "long statistics: cargo x test --full"]
@@ -184,7 +184,7 @@ fn clear_bits_vary_as_derived() {
     }
 }
 
-/// Hashes of 64 bits from elsewhere serve as well, by the same bounds.
+/// 64-bit hashes from elsewhere keep the same bounds.
 #[test]
 fn hashes_of_64_bits_keep_the_promise() {
     for kind in PLAIN {
@@ -199,8 +199,8 @@ fn hashes_of_64_bits_keep_the_promise() {
     }
 }
 
-/// Over-filling is never silent, and no filter filled as planned is accused of it: 4 standard deviations leave 3e-5 for
-/// each of these seeds.
+/// Over-filling is always reported, and never for a filter filled as planned: 4 standard deviations leave a chance of
+/// 3e-5 per seed.
 #[test]
 fn over_fill_is_told() {
     for (kind, keys) in PLAIN.into_iter().flat_map(|kind| [(kind, 1_000), (kind, 20_000)]) {
@@ -219,7 +219,7 @@ fn over_fill_is_told() {
     }
 }
 
-/// A plan for more keys than bits can end with every bit set, and still be kept.
+/// A plan for more keys than bits can end with every bit set, and still keep its promise.
 #[test]
 fn a_full_filter_may_be_filled_as_planned() {
     for kind in PLAIN {
@@ -230,15 +230,15 @@ fn a_full_filter_may_be_filled_as_planned() {
     }
 }
 
-/// Filters of one plan, each with its planned keys under another seed: the rate from its own bits.
+/// The rates, each from a filter's own bits, of filters of one plan, filled as planned under different seeds.
 fn own_rates(plan: &Plan, filters: u64) -> Vec<f64> {
     let keys = Vec::from_iter(0..plan.keys());
     let filled = |seed| AnyFilter::build(plan, &keys, KeyHasher::with_seed(seed)).unwrap();
     (seed()..seed() + filters).map(|seed| filled(seed).receipt().fpp).collect()
 }
 
-/// From 100,000 keys on 99.9 % of full filters keep the rate by their own bits. Of plans for the mean 37 to 50 % of 40
-/// would exceed it, and pass this check with a chance below 1e-3 each.
+/// From 100,000 keys on, 99.9 % of full filters keep the rate by their own bits. With plans for the mean, 37 to 50 % of
+/// 40 would exceed it; each would pass this check with a chance below 1e-3.
 #[test]
 fn full_filters_keep_the_rate_by_their_own_bits() {
     const FILTERS: u64 = 40;
@@ -257,7 +257,7 @@ fn full_filters_keep_the_rate_by_their_own_bits() {
     }
 }
 
-/// The rates of 1,000 filters have the deviation of the formula: one of nearly normal numbers errs by 1/√2,000 of it.
+/// The rates of 1,000 filters deviate as the formula says; a deviation of nearly normal numbers errs by 1/√2,000.
 #[test]
 #[ignore = "long statistics: cargo x test --full"]
 fn rates_from_own_bits_spread_as_derived() {
@@ -267,10 +267,10 @@ fn rates_from_own_bits_spread_as_derived() {
             let plan = Plan::for_keys(kind, 100_000, fpp).unwrap();
             let spread = plan.fpp_spread();
             let own = own_rates(&plan, FILTERS);
-            // The deviation of one, from that of their mean.
+            // The deviation of one filter, from the deviation of the mean.
             let (_, error) = statistics::mean(&own);
             let ratio = error * ((FILTERS - 1) as f64).sqrt() / spread.deviation;
-            // A kurtosis κ adds κ/2 to the 2 of normal numbers' variance, relative to its square.
+            // A kurtosis κ adds κ/2 to the 2 in the variance of normal numbers, relative to its square.
             let error = ((1.0 + spread.kurtosis / 2.0) / (2.0 * FILTERS as f64)).sqrt();
             assert!((ratio - 1.0).abs() < SIGMAS * error, "{plan:?}: {ratio} times {spread:?}");
         }

@@ -4,8 +4,8 @@ use umbel::{Capacity, Filter, KeyHasher, Kind, Plan, Stable, Variant};
 
 use crate::statistics::{SIGMAS, assert_rate, figure, fill_after, mean};
 
-/// From empty to the stable point and long after: the fill as the formulas say, never beyond; the rate
-/// measured as the cells say and within the promise; the last keys remembered as promised.
+/// From empty to long after the stable point: the fill follows the formulas and never exceeds them; the measured rate
+/// matches the cells and keeps the promise; the last keys are remembered as promised.
 #[test]
 fn the_stable_point_is_reached_and_kept() {
     for (seed, (keys, fpp, detail)) in
@@ -18,9 +18,9 @@ fn the_stable_point_is_reached_and_kept() {
         assert!(theory.fpp() <= fpp && plan.predicted_fpp() <= fpp, "{plan:?}");
         assert!(theory.forgotten(keys as f64) <= 0.01, "{plan:?}");
         assert_eq!(filter.receipt().facts.len(), 6);
-        // One cell's state is chance; cells less than P apart are no more alike than lowered together.
+        // The state of a single cell is random; cells less than P apart correlate only by being lowered together.
         let spread = |fill: f64| (fill * (1.0 - fill) * theory.lowered / theory.cells).sqrt();
-        // The stable point is there when all cells have been lowered Max times some times over.
+        // The filter is at its stable point once all cells have been lowered Max times several times over.
         let round = theory.cells / theory.lowered;
         let last = (round * (f64::from(theory.top) * 3.0 + 12.0)) as u64;
         let mut inserted = 0u64;
@@ -37,13 +37,13 @@ fn the_stable_point_is_reached_and_kept() {
             assert!(off < bound, "{plan:?} {inserted}: {off} from {expected} ± {bound}");
             let fresh = 1 << 40..(1 << 40) + 200_000;
             assert_rate(&filter, fresh, |key| hasher.hash(key), receipt.fpp, &plan);
-            // Those of the last keys that are missing, at most by the theory's mean.
+            // Missing keys among the last ones: at most the theoretical mean.
             let span = keys.min(inserted);
             let missing =
                 (inserted - span..inserted).filter(|key| !filter.contains(*key)).count() as u64;
             let (remembered, deviation) = theory.remembered(span as f64);
             let expected = span as f64 - remembered;
-            // Forgetting comes in runs of P cells, so that the deviation of single keys is too small.
+            // Keys are forgotten in runs of P cells, so the deviation of single keys is too small.
             let most = expected + SIGMAS * 3.0 * deviation.max(1.0);
             assert!((missing as f64) < most, "{missing} of {span} missing, expected {expected}");
             let to_stable = figure(&receipt, "to_stable");
@@ -64,7 +64,7 @@ fn the_stable_point_is_reached_and_kept() {
     }
 }
 
-/// Small filters vary: the promise is for their mean.
+/// Small filters vary; the promise is for their mean.
 #[test]
 fn small_filters_keep_the_promise_on_average() {
     for (keys, fpp) in [(1, 0.1), (100, 0.3), (10, 0.5)] {

@@ -1,11 +1,11 @@
-//! The rate of a window, and both its ends.
+//! The rate of a window, and both of its limits.
 
 use umbel::{Filter, KeyHasher, Kind, Plan, Variant, Window};
 
 use crate::statistics::{Keys, Rates, SIGMAS, assert_rate, power};
 
-/// After any number of insertions the window's keys are found and those of more than G/(G − 1) windows
-/// before are not, at a rate that makes chance out of the question.
+/// After any number of insertions, all keys of the window are found, and keys more than G/(G − 1) windows old are
+/// not, at a rate that rules out chance.
 #[test]
 fn the_window_has_both_ends() {
     for (window, generations) in [(1, 2), (1, 4), (7, 3), (100, 4), (1_000, 5), (999, 8)] {
@@ -23,8 +23,8 @@ fn the_window_has_both_ends() {
     }
 }
 
-/// At several places of a stream, from the bits and counted on fresh keys: the former is at most the
-/// promise with all generations full, the latter the binomial law of the former.
+/// At several points of a stream, the rate from the bits is at most the rate promised with all generations
+/// full, and hits of fresh keys are binomial with it.
 #[test]
 fn the_rate_is_kept_however_long_the_stream() {
     const WINDOW: u64 = 6_000;
@@ -34,7 +34,7 @@ fn the_rate_is_kept_however_long_the_stream() {
     {
         let plan = Plan::for_keys(Variant::Window { generations }, WINDOW, fpp).unwrap();
         let each = WINDOW.div_ceil(u64::from(generations) - 1);
-        // Just before the newest generation of the fourth turn is full, and in its middle.
+        // Just before the newest generation of the fourth turn is full, and halfway through it.
         let all = each * u64::from(generations);
         for inserted in [2 * all + each - 1, 2 * all + each / 2] {
             let mut rates = Rates::default();
@@ -63,7 +63,7 @@ fn the_rate_is_kept_however_long_the_stream() {
     }
 }
 
-/// The same keys in all generations pass no more often than in one: the receipt knows, from the bits.
+/// The same keys in all generations pass no more often than in one; the receipt computes this from the bits.
 #[test]
 fn keys_that_come_again_do_not_add_up() {
     let plan = Plan::for_keys(Kind::Window, 30_000, 0.01).unwrap();

@@ -1,0 +1,72 @@
+//! `umbel filter`: what is done with filters, one file per verb.
+
+mod add;
+mod audit;
+mod build;
+mod convert;
+mod copies;
+mod delta;
+mod demo;
+mod goal;
+mod info;
+mod key;
+mod merge;
+mod overlap;
+mod pack;
+mod plan;
+pub(super) mod prefixes;
+mod query;
+mod remove;
+mod ship;
+mod sign;
+mod since;
+mod table;
+
+use crate::verb::{Entry, Group, Noun};
+
+pub(super) const FILTER: Noun = Noun {
+    name: "filter",
+    help: "Bloom filters: what is done with them",
+    about: "Plan, build, query, combine and send Bloom filters (umbel help filter)",
+    groups: &[
+        Group {
+            title: "Make and use filters",
+            verbs: &[
+                Entry::of::<build::BuildArgs>(),
+                Entry::of::<query::QueryArgs>(),
+                Entry::of::<add::AddArgs>(),
+                Entry::of::<remove::RemoveArgs>(),
+                Entry::of::<info::InfoArgs>(),
+                Entry::of::<plan::PlanArgs>(),
+            ],
+        },
+        Group {
+            title: "Make others of them",
+            verbs: &[
+                Entry::of::<merge::MergeArgs>(),
+                Entry::of::<convert::FoldArgs>(),
+                Entry::of::<convert::ConvertArgs>(),
+                Entry::of::<overlap::OverlapArgs>(),
+            ],
+        },
+        Group {
+            title: "Send them",
+            verbs: &[
+                Entry::of::<pack::PackArgs>(),
+                Entry::of::<pack::UnpackArgs>(),
+                Entry::of::<delta::DeltaArgs>(),
+                Entry::of::<delta::PatchArgs>(),
+            ],
+        },
+        Group {
+            title: "Signatures and privacy",
+            verbs: &[
+                Entry::of::<sign::SignVerbArgs>(),
+                Entry::of::<sign::VerifyArgs>(),
+                Entry::of::<key::KeyArgs>(),
+                Entry::of::<audit::AuditArgs>(),
+            ],
+        },
+        Group { title: "Learn", verbs: &[Entry::of::<demo::DemoArgs>()] },
+    ],
+};

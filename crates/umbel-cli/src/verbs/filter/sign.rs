@@ -1,0 +1,147 @@
+//! `umbel filter sign` and `umbel filter verify`: signatures of files.
+
+use clap::{Args, ValueHint};
+use serde_json::json;
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use umbel_io::PageReader;
+use umbel_share::Trust;
+use umbel_share::sign::Signature;
+
+use crate::Outcome;
+use crate::args::{FormatArgs, Voice};
+use crate::atomic::Existing;
+use crate::output::print;
+use crate::report::{add_warnings, printable};
+use crate::verb::Verb;
+use crate::wrapped::{self, Seal};
+use crate::{filters, formats};
+
+/// Sign files in place: filters, packed filters and deltas
+///
+/// A signature is replaced. Files that are damaged, or are something else, stay unchanged. A signature also covers the name of the
+/// list (--list) and the number of the version (--serial). umbel filter verify --list and --newer-than require them, so an attacker
+/// cannot pass off another list of yours, or an old version.
+#[derive(Debug, Args)]
+pub(crate) struct SignVerbArgs {
+    /// Signing key (umbel filter key new --signing makes one)
+    #[arg(value_name = "KEY", value_hint = ValueHint::FilePath)]
+    pub(crate) key: PathBuf,
+    /// Filters, packed filters and deltas
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Name of the list, which the signature covers
+    #[arg(long, value_name = "NAME")]
+    pub(crate) list: Option<String>,
+    /// Number of this version, which the signature covers: higher than the version before
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
+    pub(crate) serial: Option<u64>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+impl Verb for SignVerbArgs {
+    const NAME: &str = "filter sign";
+    const HELP: &str = "
+for --sign: the signing key comes first, and the files after it
+umbel filter sign lists.key seen.packed   sign a file
+0 all files are signed
+";
+
+    const RUN: fn(&Self) -> Result<Outcome> = sign;
+}
+
+fn sign(args: &SignVerbArgs) -> Result<Outcome> {
+    let key = Seal::new(&args.key, args.list.as_ref(), args.serial)?;
+    args.files.iter().try_for_each(|path| sign_in_place(path, &key, &args.format))?;
+    Ok(Outcome::Done)
+}
+
+/// Check who signed files
+///
+/// The exit status is 2 unless the owner of the key signed all files, and they are unaltered.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Public key of the signer
+    #[arg(value_name = "PUB", value_hint = ValueHint::FilePath)]
+    pub(crate) key: PathBuf,
+    /// Filters, packed filters and deltas
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Name that the list must be signed as
+    #[arg(long, value_name = "NAME")]
+    pub(crate) list: Option<String>,
+    /// Refuse a version whose signed number is not higher than this
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
+    pub(crate) newer_than: Option<u64>,
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+impl Verb for VerifyArgs {
+    const NAME: &str = "filter verify";
+    const HELP: &str = "
+also trust, signature
+for --trust: the public key comes first, and the files after it
+umbel filter verify lists.key.pub seen.packed   check who signed it
+0 the owner of the key signed all files
+";
+
+    const RUN: fn(&Self) -> Result<Outcome> = verify;
+}
+
+fn verify(args: &VerifyArgs) -> Result<Outcome> {
+    let trusted = wrapped::trust_in(&args.key, args.list.as_ref(), args.newer_than)?;
+    for path in &args.files {
+        let file = filters::open(path, &umbel_io::temporary_folder())?;
+        formats::length(&file, path)?;
+        let signature = wrapped::signature(&file, path, Some(&trusted))?;
+        let label = signature.iter().map(Signature::label).next().cloned().unwrap_or_default();
+        let (file, by, list, serial) =
+            (path.display(), trusted.key(), label.list(), label.serial());
+        if args.voice.json {
+            let mut object = json!({
+                "type": "signature",
+                "file": file.to_string(),
+                "key": by.to_string(),
+                "list": list,
+                "serial": serial,
+            });
+            add_warnings(&mut object);
+            print(format!("{object}\n"))?;
+            continue;
+        }
+        let list = if list.is_empty() { String::new() } else { format!(" as {list}") };
+        let serial = if serial == 0 { String::new() } else { format!(", version {serial}") };
+        let signed = format!("{file}: signed by {by}{list}{serial}\n");
+        print(&*printable(&signed))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Replaces a file by itself with a signature, if it is one that is read with a signature, and whole.
+fn sign_in_place(path: &Path, key: &Seal, format: &FormatArgs) -> Result<()> {
+    let mut file = filters::open_in_place_locked(path)?;
+    wrapped::check_whole(&file, path, format.named())?;
+    let length = match wrapped::signature(&file, path, None)? {
+        Some(signature) => Signature::length(&signature),
+        None => file.metadata().with_context(|| path.display().to_string())?.len(),
+    };
+    file.rewind().with_context(|| path.display().to_string())?;
+    let mut source = PageReader::new(1 << 18, &file).take(length);
+    let copy = |out: &mut (dyn Write + Send)| {
+        io::copy(&mut source, out)?;
+        Ok(())
+    };
+    filters::write_checked(path, Existing::Replace, Some(key), copy, |new| {
+        wrapped::signature(new, path, Some(&Trust::of(key.key.public())))?;
+        wrapped::check_whole(new, path, format.named())
+    })?;
+    Ok(())
+}

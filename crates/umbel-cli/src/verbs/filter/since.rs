@@ -1,0 +1,125 @@
+//! `umbel filter build --since`: a filter with an older one's plan, and the delta to it.
+
+use std::fs::File;
+use std::io::Seek;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use umbel::internals::format::Reader;
+use umbel::{Filter, KeyHasher, Kind, Plan, Secret};
+use umbel_io::PageReader;
+use umbel_sets::{Options, Progress};
+use umbel_share::FileKind;
+
+use super::build::BuildArgs;
+use super::delta;
+use crate::args::{ForeignArgs, TrustArgs};
+use crate::atomic::Existing;
+use crate::filters::{self, Keys, Opened};
+use crate::formats;
+use crate::report::Run;
+use crate::standard::is_standard;
+use crate::target::Sort;
+use crate::wrapped::Seal;
+
+/// The older filter.
+pub(super) struct Base {
+    file: File,
+    path: PathBuf,
+    /// Where the delta goes.
+    delta: PathBuf,
+    existing: Existing,
+    /// Keeps others from writing the delta.
+    _lock: Option<File>,
+    pub(super) plan: Plan,
+    pub(super) hasher: KeyHasher,
+}
+
+impl Base {
+    /// The filter that the options name, which is checked as a whole: what is wrong with it shows before any work.
+    pub(super) fn open(
+        args: &BuildArgs,
+        secret: Option<&Secret>,
+        options: &Options,
+    ) -> Result<Option<Self>> {
+        let Some(path) = args.since.clone() else { return Ok(None) };
+        if is_standard(&args.output) {
+            bail!(
+                "--since writes the delta next to the filter, as FILTER.delta; name a file with -o"
+            );
+        }
+        let mut delta = args.output.clone().into_os_string();
+        delta.push(".delta");
+        let delta = PathBuf::from(delta);
+        let writes = Sort::Own(FileKind::Delta);
+        let (existing, lock) = filters::claim_output(&delta, writes, args.replace.force)?;
+
+        let file = filters::open_beside(&path, options, &TrustArgs::default())?;
+        let plan = plan(&file, &path, secret, args, options)?;
+        let file = file.file;
+        let source = rewound(&file, &path)?;
+        let length = formats::length(&file, &path)?;
+        let hasher = Reader::new(source, length)
+            .and_then(|reader| Ok(KeyHasher::for_scheme(reader.header().scheme()?, secret)?))
+            .with_context(|| path.display().to_string())?;
+        Ok(Some(Self { file, path, delta, existing, _lock: lock, plan, hasher }))
+    }
+
+    /// Writes what changed from this filter to the one in `output`.
+    pub(super) fn write_delta(
+        &self,
+        output: &Path,
+        key: Option<&Seal>,
+        args: &BuildArgs,
+    ) -> Result<()> {
+        let run = Run::start("filter delta", args.work.voice, &Arc::new(Progress::default()));
+        let new = File::open(output).with_context(|| output.display().to_string())?;
+        rewound(&self.file, &self.path)?;
+        delta::write(
+            (&self.file, &self.path),
+            (&new, output),
+            (&self.delta, self.existing),
+            key,
+            run,
+        )?;
+        Ok(())
+    }
+}
+
+/// The plan of a filter to which deltas are made.
+fn plan(
+    file: &Opened,
+    path: &Path,
+    secret: Option<&Secret>,
+    args: &BuildArgs,
+    options: &Options,
+) -> Result<Plan> {
+    let foreign = ForeignArgs::default();
+    let (mut options, keys) = (options.clone(), Keys::Added(args.foreign.key_type));
+    let plan = match filters::large(file, path, secret, &foreign, &options)? {
+        Some(large) => {
+            filters::check_large(&large, path, &mut options, &args.names, keys)?;
+            *large.plan()
+        }
+        None => {
+            let filter = filters::read(file, path, secret, &foreign, &options)?;
+            filters::check_keys(&filter, path, &mut options, &args.names, keys)?;
+            *filters::own(filter, path, "filter build --since")?.plan()
+        }
+    };
+    if plan.kind().built_at_once() || plan.kind() == Kind::Scalable {
+        bail!(
+            "{}: a filter of the kind {}, built again, has another size or other bits, so a delta saves nothing; build it \
+             without --since and send it whole",
+            path.display(),
+            plan.kind()
+        );
+    }
+    Ok(plan)
+}
+
+fn rewound<'a>(mut file: &'a File, path: &Path) -> Result<PageReader<&'a File>> {
+    file.rewind().with_context(|| path.display().to_string())?;
+    Ok(PageReader::new(1 << 16, file))
+}
