@@ -6,7 +6,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::help;
-use crate::verb::Entry;
+use crate::verb::{Entry, help_of};
 use crate::verbs;
 
 /// Options, and what others call them.
@@ -48,6 +48,7 @@ pub(crate) fn explain(error: &mut clap::Error, verb: Option<&Entry>) {
             about.name != word
                 && (verb.word() == word || about.others().any(|other| plain(other) == plain(&word)))
         };
+        let line = |verb: &Entry| format!("umbel {}: {}", verb.about.name, verb.line());
         let called: Vec<_> = verbs::all().filter(called).map(line).collect();
         if !called.is_empty() {
             error.remove(ContextKind::SuggestedSubcommand);
@@ -92,12 +93,6 @@ pub(crate) fn explain(error: &mut clap::Error, verb: Option<&Entry>) {
     }
 }
 
-/// A verb, and the first line of its help.
-fn line(verb: &Entry) -> String {
-    let about = verb.define().get_about().map(ToString::to_string).unwrap_or_default();
-    format!("umbel {}: {about}", verb.about.name)
-}
-
 /// Whether a verb has an option that its help shows.
 fn shows_option(verb: &Entry, name: &str) -> bool {
     let whole = verb.define();
@@ -114,6 +109,7 @@ fn suggest(error: &mut clap::Error, words: String) {
 pub(crate) fn about(words: &[&str]) -> Vec<(String, String)> {
     let phrase = plain(&words.join(" "));
     let words: Vec<String> = words.iter().flat_map(|word| word.split(' ')).map(plain).collect();
+    let shared = help::shared_options();
     let (mut named, mut told) = (Vec::new(), Vec::new());
     for verb in verbs::all() {
         let command = verb.define();
@@ -130,10 +126,9 @@ pub(crate) fn about(words: &[&str]) -> Vec<(String, String)> {
         } else if has(&about) || examples.any(has) {
             told.push((title, about));
         }
-        let shared = help::shared_options();
         for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
             let Some(long) = option.get_long() else { continue };
-            let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+            let help = help_of(option);
             let is_shared = shared.contains(&(long.to_owned(), help.clone()));
             let title = match is_shared {
                 true => format!("--{long} (umbel help options)"),

@@ -13,7 +13,7 @@ use crate::args::{
 };
 use crate::elsewhere;
 use crate::report::wrapped;
-use crate::verb::{About, Entry, Group, Noun, empty_ok};
+use crate::verb::{About, Entry, Group, Noun, empty_ok, help_of};
 use crate::verbs::{self, FILES, NOUNS, SET_UP};
 
 /// What `umbel help` ends with.
@@ -91,18 +91,13 @@ fn literal(word: &str) -> String {
     format!("{literal}{word}{literal:#}")
 }
 
-/// The first line of a verb's help.
-fn line_of(verb: &Entry) -> String {
-    verb.define().get_about().map(ToString::to_string).unwrap_or_default()
-}
-
 /// Groups of verbs, each verb with the first line of its help.
 fn list(groups: &[Group]) -> String {
     let mut text = String::new();
     for Group { title, verbs } in groups {
         text += &(heading(title) + "\n");
         for verb in *verbs {
-            text += &row(verb.word(), &line_of(verb));
+            text += &row(verb.word(), &verb.line());
         }
         text += "\n";
     }
@@ -179,21 +174,23 @@ pub(crate) fn command(typed: Option<&Entry>) -> Command {
         _ => whole(verb),
     };
     let noun = |noun: &Noun| {
-        let template = format!(
-            "{}\n\n{{usage-heading}} {{usage}}\n\n{}{}\n  umbel help {name} VERB   a verb, with examples; umbel {name} VERB -h is shorter\n",
-            noun.help,
-            list(noun.groups),
-            heading("More help"),
-            name = noun.name
-        );
-        Command::new(noun.name)
+        let command = Command::new(noun.name)
             .about(noun.about)
             .subcommands(noun.verbs().map(define))
             .subcommand_value_name("VERB")
             .subcommand_required(true)
             .arg_required_else_help(true)
-            .disable_help_subcommand(true)
-            .help_template(if typed.is_some() { String::new() } else { template })
+            .disable_help_subcommand(true);
+        if typed.is_some() {
+            return command;
+        }
+        command.help_template(format!(
+            "{}\n\n{{usage-heading}} {{usage}}\n\n{}{}\n  umbel help {name} VERB   a verb, with examples; umbel {name} VERB -h is shorter\n",
+            noun.help,
+            list(noun.groups),
+            heading("More help"),
+            name = noun.name
+        ))
     };
     // Also named umbel on Windows.
     let umbel = Cli::command()
@@ -231,10 +228,7 @@ fn shared(command: Command) -> Command {
 /// The names of the options that verbs share, with their help.
 pub(crate) fn shared_options() -> HashSet<(String, String)> {
     let all = shared(Command::new(""));
-    let option = |option: &Arg| {
-        let help = option.get_help().map(ToString::to_string).unwrap_or_default();
-        Some((option.get_long()?.to_owned(), help))
-    };
+    let option = |option: &Arg| Some((option.get_long()?.to_owned(), help_of(option)));
     all.get_arguments().filter_map(option).collect()
 }
 
@@ -247,10 +241,9 @@ pub(crate) fn whole(verb: &Entry) -> Command {
     let mut command = verb.define();
     let all = shared_options();
     let is_referred = |argument: &Arg| {
-        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
         let name = argument.get_long().map(str::to_owned);
         !SHOWN.contains(&argument.get_id().as_str())
-            && name.is_some_and(|name| all.contains(&(name, help)))
+            && name.is_some_and(|name| all.contains(&(name, help_of(argument))))
     };
     let mut own = 0;
     let shown = |argument: Arg| {

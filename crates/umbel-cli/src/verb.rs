@@ -29,6 +29,11 @@ pub(crate) fn empty_ok() -> Arg {
         .help("Exit with 0, not 1, if nothing was found")
 }
 
+/// The first line of an option's help.
+pub(crate) fn help_of(option: &Arg) -> String {
+    option.get_help().map(ToString::to_string).unwrap_or_default()
+}
+
 /// A verb's name, and its help besides its options.
 #[derive(Clone, Copy)]
 pub(crate) struct About {
@@ -107,6 +112,11 @@ impl Entry {
     /// The last word of its name.
     pub(crate) fn word(&self) -> &'static str {
         self.about.name.rsplit(' ').next().unwrap_or_default()
+    }
+
+    /// The first line of its help.
+    pub(crate) fn line(&self) -> String {
+        self.define().get_about().map(ToString::to_string).unwrap_or_default()
     }
 
     /// Does its work with the options that were typed.
