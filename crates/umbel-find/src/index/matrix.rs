@@ -195,6 +195,10 @@ pub fn take_apart(
 
 #[cfg(test)]
 mod tests {
+    use umbel::KeyHasher;
+
+    use super::super::column::Keys;
+    use super::super::pages::PagesWriter;
     use super::*;
 
     #[test]
@@ -211,6 +215,49 @@ mod tests {
                 }
             }
             assert_eq!(turn(&turned, length, lines), bits, "{lines} × {length}");
+        }
+    }
+
+    #[test]
+    fn a_group_finds_the_columns_of_a_key_and_comes_apart() {
+        let hasher = KeyHasher::default();
+        for columns in [1usize, 3, 64, 100, 512] {
+            let file = tempfile::tempfile().unwrap();
+            let mut offsets = Vec::new();
+            let mut rows = 0;
+            for column in 0..columns {
+                let mut set = Keys::within(1 << 20);
+                (0..50).for_each(|i| set.insert(hasher.hash((column * 50 + i) as u64), 12));
+                let bits = set.column();
+                rows = 8 * bits.len() as u32;
+                offsets.push((column * bits.len()) as u64);
+                file.write_all_at(bits, offsets[column]).unwrap();
+            }
+            let mut paged = Vec::new();
+            let mut out = PagesWriter::new(&mut paged, 0);
+            out.write(&[7; 13]).unwrap();
+            let apart = Apart { file: &file, offsets: &offsets, rows };
+            apart.each_strip(&mut |strip| out.write(strip)).unwrap();
+            out.finish().unwrap();
+            let index = tempfile::tempfile().unwrap();
+            index.write_all_at(&paged, 0).unwrap();
+            let pages = Pages::new(index, paged.len() as u64).unwrap();
+            let group = Group { rows, columns: columns as u32, place: 13 };
+            let mut wrong = 0;
+            for key in 0..columns * 50 {
+                let found = group.find(&pages, &[(hasher.hash(key as u64), 12)]).unwrap();
+                assert!(found[key / 50 / 64] >> (key / 50 % 64) & 1 == 1, "{key} of {columns}");
+                wrong += found.iter().map(|word| word.count_ones()).sum::<u32>() - 1;
+            }
+            // 2⁻¹² or less for each pair.
+            assert!(f64::from(wrong) < 10.0 + (50 * columns * columns) as f64 / 2048.0, "{wrong}");
+            let apart = tempfile::tempfile().unwrap();
+            take_apart(&group, &pages, &apart, 5).unwrap();
+            let (mut before, mut after) = (vec![0; columns * rows as usize / 8], Vec::new());
+            after.clone_from(&before);
+            FileAt::read_exact_at(&file, &mut before, 0).unwrap();
+            FileAt::read_exact_at(&apart, &mut after, 5).unwrap();
+            assert!(before == after);
         }
     }
 }
