@@ -18,8 +18,8 @@ import report
 from data import BENCH
 from run import Failure, clear, note
 
-JOBS = ["common", "except", "dedup", "many", "join", "sorted", "growth"]
-CASES = ["umbel", "wc", "floor", "sort", "duckdb", "huniq", "runiq"]
+JOBS = ["common", "except", "dedup", "many", "join", "diff", "sorted", "growth"]
+CASES = ["umbel", "wc", "floor", "sort", "duckdb", "polars", "clickhouse", "qsv", "zet", "huniq", "runiq"]
 
 
 def main():
@@ -60,7 +60,7 @@ def main():
 def run_job(name, options, tmp):
     if name == "growth":
         return growth.run(options, tmp)
-    makers = {"dedup": jobs.dedup, "many": jobs.many, "join": joins.joins, "sorted": joins.sorted_files}
+    makers = {"dedup": jobs.dedup, "many": jobs.many, "join": joins.joins, "diff": joins.diff, "sorted": joins.sorted_files}
     made = makers[name](options, tmp) if name in makers else jobs.sets(name, options, tmp)
     made = made if isinstance(made, list) else [made]
     for job in made:
@@ -78,7 +78,7 @@ def parse():
                         help="where the files, the peers and temporary files live; kept and reused (20 GB at full size)")
     parser.add_argument("--umbel", type=pathlib.Path, default=BENCH.parent / "target" / "release" / "umbel", metavar="PATH",
                         help="the binary under measurement (default: target/release/umbel)")
-    parser.add_argument("--jobs", default="common,except,dedup,many,join,sorted", metavar="LIST",
+    parser.add_argument("--jobs", default="common,except,dedup,many,join,diff,sorted", metavar="LIST",
                         help=f"some of {','.join(JOBS)} (default: all but growth, which takes longest)")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="rounds (default: 5)")
     parser.add_argument("--scale", type=float, default=1.0, metavar="X",
@@ -87,17 +87,22 @@ def parse():
                         help="CPUs every command is held to, and DuckDB's threads (default: 2)")
     parser.add_argument("--cases", default=",".join(CASES), metavar="LIST",
                         help=f"which commands to run (default: {','.join(CASES)})")
+    parser.add_argument("--qsv", type=pathlib.Path, metavar="PATH",
+                        help="the program of qsv, with its feature polars (default: qsv is left out)")
     parser.add_argument("--keep", action="store_true", help="keep the files of growth, which are else deleted after use")
     parser.add_argument("--no-check", action="store_true", help="skip the check of the answers")
     parser.add_argument("--record", action="store_true", help="keep the raw results, dated, under bench/record/")
     options = parser.parse_args()
     options.data = options.data.resolve()
     options.umbel = options.umbel.resolve()
+    options.qsv = options.qsv and options.qsv.resolve()
     for name, known in (("jobs", JOBS), ("cases", CASES)):
         words = getattr(options, name).split(",")
         setattr(options, name, words)
         if unknown := set(words) - set(known):
             parser.error(f"--{name}: expected some of {','.join(known)}, found {', '.join(sorted(unknown))}")
+    if options.qsv is None:
+        options.cases = [case for case in options.cases if case != "qsv"]
     if options.runs < 1 or options.threads < 1 or not 0 < options.scale * jobs.LINES < 2**40:
         parser.error("--runs and --threads begin at 1, and --scale is above 0")
     return options

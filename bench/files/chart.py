@@ -3,15 +3,16 @@
 It writes docs/pictures/common-light.svg and common-dark.svg, which the page shows by the reader's theme.
 """
 
-import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-RECORD = ROOT / "bench/record/2026-11-22.md"
+RECORD = ROOT / "bench/record/2026-11-30-files.md"
 BARS = [
     ("umbel, 256 MiB", "umbel common, --memory 256MiB, to a file"),
-    ("DuckDB, 8 GB (*)", "DuckDB, memory_limit 8GB"),
+    ("DuckDB, 8 GB", "DuckDB, memory_limit 8GB, to a file"),
     ("DuckDB, 1 GB", "DuckDB, memory_limit 1GB, to a file"),
+    ("Polars (*)", "Polars"),
+    ("ClickHouse (*)", "ClickHouse, max_memory_usage 8GB"),
     ("sort -u, comm", "sort -u, comm -12, to a file"),
 ]
 # Ink, quiet ink, umbel's bars, the others'.
@@ -20,11 +21,13 @@ LEFT, WIDTH, GAP, TOP, STEP = 150, 230, 320, 62, 30
 
 
 def rows():
-    table = RECORD.read_text().split("\n### common\n")[1].split("\n### ")[0]
+    table = RECORD.read_text().split("\n## common\n")[1].split("\n## ")[0]
+    head = next(row for row in table.splitlines() if row.startswith("| command |"))
+    seconds, peak = (head.strip("|").split("|").index(f" {name} ") for name in ("median s", "peak MiB"))
     for name, command in BARS:
         row = next(row for row in table.splitlines() if row.startswith(f"| {command} |"))
         cells = [cell.strip() for cell in row.strip("|").split("|")]
-        yield name, re.match(r"[\d.]+", cells[2])[0], cells[5]
+        yield name, cells[seconds], cells[peak]
 
 
 def chart(theme):

@@ -7,7 +7,7 @@ import sys
 from run import Failure, note, output_of, run_or_fail, shell
 
 BENCH = pathlib.Path(__file__).resolve().parent.parent
-DUCKDB = BENCH / "peers" / "duckdb"
+ENGINES = BENCH / "peers" / "engines"
 # Name and version of each peer that Cargo installs.
 CRATES = dict(line.split() for line in (BENCH / "peers" / "crates.txt").read_text().splitlines())
 
@@ -87,34 +87,32 @@ def lines_of(path):
 # Peers
 
 
-def duckdb_version():
-    return (DUCKDB / "requirements.txt").read_text().strip().removeprefix("duckdb==")
+def engine_versions():
+    return dict(line.split("==") for line in (ENGINES / "requirements.txt").read_text().split())
 
 
-def duckdb_python(folder):
-    """The interpreter of a virtual environment that holds the pinned DuckDB."""
-    pinned = duckdb_version()
+def engine_python(folder):
+    """The interpreter of a virtual environment with the pinned table engines."""
     python = folder / "venv" / "bin" / "python"
-    asks = [python, "-c", "import duckdb; print(duckdb.__version__)"]
+    ask = "from importlib.metadata import version; print(*(version(name) for name in {!r}))"
+    asks = [python, "-c", ask.format(list(engine_versions()))]
+    pinned = " ".join(engine_versions().values())
     if not python.exists() or output_of(asks) != pinned:
-        note(f"installing duckdb {pinned} into {folder / 'venv'}")
+        note(f"installing {', '.join(engine_versions())} into {folder / 'venv'}")
         run_or_fail([sys.executable, "-m", "venv", folder / "venv"])
-        run_or_fail([python, "-m", "pip", "install", "--quiet", "-r", DUCKDB / "requirements.txt"])
+        run_or_fail([python, "-m", "pip", "install", "--quiet", "-r", ENGINES / "requirements.txt"])
         if (found := output_of(asks)) != pinned:
-            raise Failure(f"{folder / 'venv'}: expected duckdb {pinned}, found {found}; remove the folder and run again")
+            raise Failure(f"{folder / 'venv'}: expected versions {pinned}, found {found}; remove the folder and run again")
     return python
 
 
 def crate(folder, name):
     """The program of a peer from crates.io, of the pinned version and with the lock file it was published with."""
-    pinned = f"{name} {CRATES[name]}"
     root = folder / "peers"
-    program = root / "bin" / name
-    asks = [program, "--version"]
-    # huniq prints its author below.
-    if (output_of(asks) or "").split("\n")[0] != pinned:
-        note(f"installing {pinned} into {root}")
+    is_installed = lambda: f"{name} v{CRATES[name]}:" in (output_of(["cargo", "install", "--list", "--root", root]) or "")
+    if not is_installed():
+        note(f"installing {name} {CRATES[name]} into {root}")
         run_or_fail(["cargo", "install", "--quiet", "--locked", "--force", "--version", f"={CRATES[name]}", "--root", root, name])
-        if (found := output_of(asks) or "").split("\n")[0] != pinned:
-            raise Failure(f"{program}: expected {pinned}, found {found or 'none'}; remove {root} and run again")
-    return program
+        if not is_installed():
+            raise Failure(f"{root}: {name} {CRATES[name]} is not there; remove the folder and run again")
+    return root / "bin" / name

@@ -6,20 +6,23 @@ import math
 import os
 import pathlib
 
-from data import DUCKDB, Data, crate, duckdb_python, has_size, lines_of, made, urls
+from data import ENGINES, Data, crate, engine_python, has_size, lines_of, made, urls
 from run import Failure, clear, measure, note, run_or_fail, shell, why
 
 LINES, SHARED = 20_000_000, 2_000_000
 SET_CAPS = ["64MiB", "256MiB", "4GiB"]
 # The most multiples of the floor's time, by cap.
-SET_GOALS = {"common": {"64MiB": 2, "256MiB": 1.5}, "except": {"256MiB": 1.5}}
+SET_GOALS = {"common": {"64MiB": 2, "256MiB": 1.2}, "except": {"256MiB": 1.2}}
 # Bits per line in the filter of the floor: as in a blocked filter at 0.5 %, and at 1e-6.
 FLOOR_BITS, FLOOR_BITS_FPP = 12, 39
 DEDUP_CAPS, DEDUP_GOAL_CAP = ["64MiB", "568MiB"], "568MiB"
 # Files and the bytes of each, for many small inputs.
 MANY_FILES, MANY_BYTES = 1000, 500_000
 DEDUP_FPP = "1e-6"
-DUCKDB_MEMORY = ["8GB", "1GB"]
+# How the tables call the table engines, and their limits on memory.
+ENGINE_LIMITS = {"duckdb": ("DuckDB", ["8GB", "1GB"]), "polars": ("Polars", [None]), "clickhouse": ("ClickHouse", ["8GB"])}
+# Those, and programs for lines and CSV, as kinds of cases.
+PEERS = {"duckdb": "best DuckDB", "polars": "Polars", "clickhouse": "ClickHouse", "qsv": "qsv", "zet": "zet"}
 # What a process may use beyond --memory: code, stacks, the allocator's own.
 ALLOWANCE_MIB = 32
 
@@ -145,6 +148,29 @@ def one_thread(options, name, files, answer_lines, cap):
     return dataclasses.replace(umbel(options, name, files, answer_lines, cap, "--threads", "1"), kind="one")
 
 
+def engines(options, operation, files, answer_lines, more=(), cap=None, **form):
+    """A job by each table engine, under each of its limits, and by DuckDB also under umbel's `cap`."""
+    cases = []
+    for kind, (name, limits) in ENGINE_LIMITS.items():
+        if kind not in options.cases:
+            continue
+        for limit in dict.fromkeys([*limits, cap] if kind == "duckdb" and cap else limits):
+            argv = [engine_python(options.data), ENGINES / "job.py", kind, operation, *files, "--threads", options.threads,
+                    "--tmp", options.data / "tmp" / kind, "--out", OUT, *more, *(["--memory", limit] if limit else [])]
+            limited = {"duckdb": f", memory_limit {limit}", "clickhouse": f", max_memory_usage {limit}"}.get(kind, "")
+            cases.append(Case(f"{kind} at the cap" if cap and limit == cap else kind, name + limited, argv, answer_lines, **form))
+    return cases
+
+
+def program(options, kind, name, argv, answer_lines, **form):
+    """A job by a program from crates.io, or by qsv, if it is selected."""
+    if kind not in options.cases:
+        return []
+    # Otherwise qsv reads no .txt.
+    called = ["env", "QSV_SKIP_FORMAT_CHECK=1", options.qsv] if kind == "qsv" else [crate(options.data, kind)]
+    return [Case(kind, name, [*called, *argv], answer_lines, **form)]
+
+
 def by_sort(name, script, files, tmp):
     """A shell script of sort and comm that writes its answer to its last argument."""
     argv = ["bash", "-c", script, "-", *files, tmp, OUT]
@@ -207,14 +233,16 @@ def sets(name, options, tmp):
     script = 'sort -u "$1" > "$3/a"; sort -u "$2" > "$3/b"; comm COLUMNS "$3/a" "$3/b" > "$4"; rm "$3/a" "$3/b"'
     columns = {"common": "-12", "except": "-23"}[name]
     cases.append(by_sort(f"sort -u, comm {columns}, to a file", script.replace("COLUMNS", columns), files, tmp))
-    if "duckdb" in options.cases:
-        python = duckdb_python(options.data)
-        operation = {"common": "intersect", "except": "except"}[name]
-        for memory in DUCKDB_MEMORY:
-            argv = [python, DUCKDB / "job.py", operation, *files, "--memory", memory, "--threads", options.threads,
-                    "--tmp", tmp / "duckdb", "--expect", answer_lines, "--out", OUT]
-            cases.append(Case("duckdb", f"DuckDB, memory_limit {memory}", argv, answer_lines))
-            cases.append(Case("duckdb to a file", f"DuckDB, memory_limit {memory}, to a file", argv, written=True, once=True))
+    operation = {"common": "intersect", "except": "except"}[name]
+    cases += engines(options, operation, files, answer_lines)
+    cases += [dataclasses.replace(case, name=f"{case.name}, to a file", kind="duckdb to a file", answer_lines=None, samples={},
+                                  written=True, once=True)
+              for case in cases if case.kind == "duckdb"]
+    # The first column of two files of CSV without header; -v inverts what is excluded.
+    exclude = ["exclude", "--no-headers", *(["-v"] if name == "common" else []), "1", data.a, "1", data.b]
+    cases += program(options, "qsv", "qsv exclude" + (" -v" if name == "common" else ""), exclude, answer_lines, once=True)
+    word = {"common": "intersect", "except": "diff"}[name]
+    cases += program(options, "zet", f"zet {word}", [word, *files], answer_lines)
     goals = [Goal(f"umbel {name}, --memory {cap}", "floor", bound) for cap, bound in SET_GOALS[name].items()]
     goal = f"umbel {name}, --memory 256MiB"
     return Sets(
@@ -224,8 +252,8 @@ def sets(name, options, tmp):
         data=data,
         inputs=files,
         cases=chosen(options, cases),
-        rivals={"duckdb": "best DuckDB", "one": "one thread"},
-        goals=[*goals, Goal(goal, "duckdb", 6), Goal(goal, "one", 1.7)],
+        rivals=PEERS | {"one": "one thread"},
+        goals=[*goals, *(Goal(goal, kind, 4) for kind in ENGINE_LIMITS), Goal(goal, "one", 1.7)],
     )
 
 
@@ -245,6 +273,15 @@ class Dedup(Job):
 
     def verdict(self, case, answer, expected, tmp):
         """The same bytes; where a rate is allowed, a part of the lines in the same order, with no more left out than that rate."""
+        if case.kind in ENGINE_LIMITS:
+            in_order, any_order = tmp / "answer-sorted", self.data.home / "dedup.sorted"
+            if not any_order.exists():
+                made(any_order, 'sort -o "$2" "$1"', expected)
+            run_or_fail(["sort", "-o", in_order, answer])
+            if not filecmp.cmp(in_order, any_order, shallow=False):
+                raise Failure(f"{case.name}: not each line once; see {answer}")
+            in_order.unlink()
+            return
         if case.fpp is None:
             if not filecmp.cmp(answer, expected, shallow=False):
                 raise Failure(f"{case.name}: not the first of each line in their order; see {answer} and {expected}")
@@ -275,6 +312,9 @@ def dedup(options, tmp):
         # It promises no rate: the check counts what it leaves out, whatever that is.
         argv = [crate(options.data, "runiq"), "-f", "compact", file]
         cases.append(Case("runiq", "runiq -f compact", argv, answer_lines, fpp=1.0, once=True))
+    cases += engines(options, "distinct", [file], answer_lines)
+    cases += program(options, "qsv", "qsv extdedup", ["extdedup", file, OUT], answer_lines, once=True)
+    cases += program(options, "zet", "zet union", ["union", file], answer_lines)
     exact = [f"umbel dedup, --memory {cap}" for cap in DEDUP_CAPS]
     return Dedup(
         name="dedup",
@@ -282,8 +322,9 @@ def dedup(options, tmp):
         data=data,
         inputs=[file],
         cases=chosen(options, cases),
-        rivals={"huniq": "huniq", "runiq": "runiq compact"},
-        goals=[Goal(exact[1], "floor", 1.6), Goal(approximate.name, "floor of one pass", 1.4), Goal(exact[1], "huniq", 8),
+        rivals=PEERS | {"huniq": "huniq", "runiq": "runiq compact"},
+        goals=[Goal(exact[1], "floor", 1.8), Goal(approximate.name, "floor of one pass", 1.4),
+               *(Goal(exact[1], kind, 4) for kind in ENGINE_LIMITS), Goal(exact[1], "huniq", 8),
                *(Goal(name, "cap") for name in exact), Goal(approximate.name, "runiq", 12)],
     )
 

@@ -2,12 +2,12 @@
 
 import dataclasses
 import filecmp
+import itertools
 import os
 import pathlib
 
-from data import DUCKDB, duckdb_python
-from jobs import OUT, Case, Goal, Job, chosen, umbel
-from run import Failure, note, run_or_fail
+from jobs import ENGINE_LIMITS, OUT, PEERS, Case, Goal, Job, chosen, engines, program, umbel
+from run import Failure, note, run_or_fail, why
 
 ROWS = 10_000_000
 # Odd, because multiplication by an odd number modulo 2⁶⁴ repeats no value: the text differs from row to row.
@@ -67,21 +67,21 @@ class Join(Job):
     file_bytes = property(lambda self: self.bytes_read)
 
     def check(self, tmp):
-        """umbel's answer must equal the generator's byte for byte; DuckDB's must have the same rows."""
+        """umbel's answer must equal the generator's byte for byte; the others' must have the same rows."""
         expected, in_order = self.data.paths[2], tmp / "expected-sorted"
         run_or_fail(["sort", "-o", in_order, expected])
         for case in self.cases:
-            if case.kind not in ("umbel", "duckdb"):
+            if case.kind == "semi":
                 continue
             note(f"checking {case.name}")
             answer = tmp / "answer"
             sample = case.run(answer)
             if sample["exit"] != 0:
-                case.failed = sample["stderr"].splitlines()[-1]
+                case.failed = why(sample)
                 continue
-            if case.kind == "duckdb":
+            if case.kind != "umbel":
                 run_or_fail(["sort", "-o", answer, answer])
-            if not filecmp.cmp(answer, in_order if case.kind == "duckdb" else expected, shallow=False):
+            if not filecmp.cmp(answer, expected if case.kind == "umbel" else in_order, shallow=False):
                 raise Failure(f"{case.name}: not the rows of {expected}; see {answer}")
             answer.unlink()
         in_order.unlink()
@@ -90,20 +90,13 @@ class Join(Job):
 def join(options, name, told, tables, key, memory, goals, more=()):
     tables.make()
     left, right, _ = tables.paths
-    keys = dict(zip(("left", "right"), key.split("=") * 2))
     argv = [options.umbel, "join", "--csv", "-k", key, left, right, "--memory", memory, "-q"]
     cases = [Case("umbel", f"umbel join, --memory {memory}", [*argv, "-o", OUT], 1, cap=memory, written=True), *more]
-    if "duckdb" in options.cases:
-        python = duckdb_python(options.data)
-        for limit in dict.fromkeys(["8GB", "1GB", memory.replace("iB", "B")]):
-            job = [python, DUCKDB / "job.py", "join", left, right, "--memory", limit, "--threads", options.threads,
-                   "--tmp", options.data / "tmp" / "duckdb", "--key", keys["left"], keys["right"], "--out", OUT]
-            same = limit == memory.replace("iB", "B")
-            cases.append(Case("duckdb", f"DuckDB, memory_limit {limit}", job, 1, written=True))
-            if same:
-                cases[-1].kind = "duckdb at the cap"
+    keys = (key.split("=") * 2)[:2]
+    cases += engines(options, "join", [left, right], 1, ["--key", *keys], cap=memory.replace("iB", "B"), written=True)
+    cases += program(options, "qsv", "qsv joinp", ["joinp", keys[0], left, keys[1], right, "-o", OUT], 1, written=True)
     return Join(name=name, told=told, data=tables, inputs=[left, right], cases=chosen(options, cases),
-                rivals={"duckdb": "best DuckDB", "duckdb at the cap": "DuckDB at the cap", "semi": "common --all"},
+                rivals=PEERS | {"duckdb at the cap": "DuckDB at the cap", "semi": "common --all"},
                 goals=[*goals, Goal(f"umbel join, --memory {memory}", "cap")],
                 bytes_read=sum(os.path.getsize(path) for path in (left, right)))
 
@@ -146,6 +139,75 @@ def joins(options, tmp):
              [Goal("umbel join, --memory 256MiB", "duckdb at the cap", 1.5)]),
     ]
     return made
+
+
+# Two versions of a table
+
+
+@dataclasses.dataclass
+class Versions:
+    """A table, its next version, and the rows that differ: in a thousand rows one is new, one is gone and ten are changed."""
+
+    home: pathlib.Path
+    rows: int
+
+    @property
+    def paths(self):
+        return [self.home / name for name in ("old.csv", "new.csv", "differ.sorted")]
+
+    def make(self):
+        self.home.mkdir(parents=True, exist_ok=True)
+        if all(path.exists() for path in self.paths):
+            return
+        note(f"making {self.home}")
+        header = "id,name,price,note"
+        row = lambda i, note="": f"K{shuffled(i, self.rows):010d},item {i % 99991},{i % 8999}.50,{note}{text(i)}"
+        old = lambda: ((i, row(i)) for i in range(self.rows))
+        changed = lambda: ((i, row(i, "new ") if i % 100 == 0 else line) for i, line in old() if i % 1000 != 1)
+        added = [f"N{i:010d},item,1.50,{text(i)}" for i in range(self.rows // 1000)]
+        write(self.paths[0], header, (line for _, line in old()))
+        write(self.paths[1], header, itertools.chain((line for _, line in changed()), added))
+        marked = [f"-,{row(i)}" for i in range(self.rows) if i % 100 == 0 or i % 1000 == 1]
+        marked += [f"+,{row(i, 'new ')}" for i in range(0, self.rows, 100)]
+        marked += [f"+,{line}" for line in added]
+        write(self.paths[2], "", sorted([f"diffresult,{header}", *marked]))
+
+
+class Diff(Join):
+    """`umbel diff` by a key; some peers compare whole rows, which gives the same here."""
+
+    lines = property(lambda self: 2 * self.data.rows)
+
+    def check(self, tmp):
+        """All answers must have the generator's rows, in any order; umbel marks changed ones otherwise."""
+        for case in self.cases:
+            note(f"checking {case.name}")
+            answer = tmp / "answer"
+            sample = case.run(answer)
+            if sample["exit"] != 0:
+                case.failed = why(sample)
+                continue
+            run_or_fail(["sed", "-i", "s/^<,/-,/; s/^~,/+,/; s/^change,/diffresult,/", answer])
+            run_or_fail(["sort", "-o", answer, answer])
+            if not filecmp.cmp(answer, self.data.paths[2], shallow=False):
+                raise Failure(f"{case.name}: not the rows of {self.data.paths[2]}; see {answer}")
+            answer.unlink()
+
+
+def diff(options, tmp):
+    rows = max(1000, round(ROWS * options.scale) // 1000 * 1000)
+    table = Versions(options.data / f"versions-{rows}", rows)
+    table.make()
+    old, new, _ = table.paths
+    argv = [options.umbel, "diff", "--csv", "-k", "id", "--old", "--mark-column", old, new, "--memory", "256MiB", "-q", "-o", OUT]
+    name = "umbel diff, --memory 256MiB"
+    # Differences give its exit status 1, as those of diff do.
+    cases = [Case("umbel", name, ["bash", "-c", '"$@" || [ $? = 1 ]', "-", *argv], cap="256MiB", written=True)]
+    cases += engines(options, "diff", [old, new], None, written=True)
+    cases += program(options, "qsv", "qsv diff", ["diff", "-k", "id", old, new, "-o", OUT], None, written=True)
+    return Diff(name="diff", told=f"Two versions of a table of {rows:,} rows; about 1 % are changed", data=table, inputs=[old, new],
+                cases=chosen(options, cases), rivals=PEERS, goals=[*(Goal(name, kind, 4) for kind in ENGINE_LIMITS), Goal(name, "cap")],
+                bytes_read=sum(os.path.getsize(path) for path in (old, new)))
 
 
 # Sorted files

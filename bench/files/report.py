@@ -8,7 +8,7 @@ import resource
 import statistics
 
 import growth
-from data import BENCH, CRATES, LINE_BYTES, SEED, duckdb_version
+from data import BENCH, CRATES, LINE_BYTES, SEED, engine_versions
 from jobs import ALLOWANCE_MIB
 from run import output_of
 
@@ -20,7 +20,10 @@ def describe(options, cpus):
     commit = output_of(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"])
     if commit and output_of(["git", "-C", ROOT, "status", "--porcelain"]):
         commit += " and changes not committed"
-    peers = {"duckdb": f"duckdb {duckdb_version()}", **{name: f"{name} {CRATES[name]}" for name in CRATES}}
+    peers = {name.replace("chdb", "clickhouse"): f"{name} {version}" for name, version in engine_versions().items()}
+    peers |= {name: f"{name} {CRATES[name]}" for name in CRATES}
+    if "qsv" in options.cases:
+        peers["qsv"] = " ".join((output_of([options.qsv, "--version"]) or "qsv").split("-")[0].split()[:2])
     return {
         "type": "about",
         "bench": "files",

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use umbel::internals::format::Reader;
@@ -15,12 +15,13 @@ use umbel::{
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_io::{PageReader, PageWriter, State};
 use umbel_sets::journal::{self, Notes};
-use umbel_sets::{Filter, ForeignLines, LargeFilter, Options, Resources};
+use umbel_sets::{Filter, ForeignLines, LargeFilter, Options, Records, Resources};
 use umbel_share::Wrapping;
 
 use crate::args::{ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs};
 use crate::atomic::{self, Existing, Fill};
 use crate::formats;
+use crate::lines::named_form;
 use crate::output::{StdoutClosed, check_open};
 use crate::private;
 use crate::report::{note, say};
@@ -52,18 +53,12 @@ pub(crate) fn read(
     foreign: &ForeignArgs,
     options: &Options,
 ) -> Result<Filter> {
-    let rewind = || {
-        let mut file = file;
-        file.rewind().with_context(|| path.display().to_string())
-    };
     let own = || {
-        rewind()?;
         read_file(file, path, |source, length| {
             // The header gives the size before the bits are read.
             let bytes = Reader::new(source, length)?.header().payload_length();
             Ok(umbel_sets::room_left(bytes, &options.resources).map(drop))
         })??;
-        rewind()?;
         read_file(file, path, |source, length| AnyFilter::read_with(source, length, secret))
     };
     let resources = Some(&options.resources);
@@ -98,12 +93,7 @@ pub(crate) fn large<'a>(
     if !State::of(file).with_context(context)?.is_file {
         return Ok(None);
     }
-    let rewound = || {
-        let mut file = file;
-        file.rewind().with_context(context)?;
-        Ok::<_, anyhow::Error>(PageReader::new(1 << 16, file))
-    };
-    let large = match Reader::new(rewound()?, length) {
+    let large = match Reader::new(rewound(file, path)?, length) {
         Ok(reader) => {
             let fits = umbel_sets::room_left(reader.header().payload_length(), &options.resources);
             matches!(reader.header().kind(), Ok(Kind::Blocked))
@@ -114,7 +104,6 @@ pub(crate) fn large<'a>(
         Err(_) => false,
     };
     if !large {
-        rewound()?;
         return Ok(None);
     }
     LargeFilter::open(file, length, secret, notes.as_ref()).map(Some).with_context(context)
@@ -126,7 +115,7 @@ pub(crate) fn check_large(
     path: &Path,
     options: &mut Options,
     names: &NamesArgs,
-    keys: Keys,
+    keys: Keys<'_>,
 ) -> Result<Option<KeyForm>> {
     check_description(large.description(), large.plan().kind(), path, options, names, keys)
 }
@@ -151,8 +140,7 @@ pub(crate) fn sealed(mut file: &File, path: &Path, format: &FormatArgs) -> Resul
             read_file(file, path, |source, length| AnyFilter::read_with(source, length, AnyScheme));
         if Notes::of(path)?.is_some() {
             say(&format!(
-                "umbel: warning: {0}: lines that a run of umbel unseen has recorded since the filter was saved are left out; \
-                 the run is still going or was interrupted: umbel unseen {0} </dev/null saves them",
+                "umbel: warning: {0}: lacks the lines that umbel unseen recorded since the filter was saved; the run is still going or was interrupted: umbel unseen {0} </dev/null saves them",
                 path.display()
             ));
         }
@@ -165,7 +153,7 @@ pub(crate) fn own<H: Portable>(filter: Filter<H>, path: &Path, verb: &str) -> Re
     match filter {
         Filter::Own(filter) => Ok(filter),
         Filter::Foreign(lines) => bail!(
-            "{}: is a {} filter, but umbel {verb} works only with filters of umbel; build one from the keys",
+            "{}: is a {} filter, but umbel {verb} works only with umbel's own; build one from the keys",
             path.display(),
             lines.filter.format()
         ),
@@ -213,18 +201,18 @@ pub(crate) struct Locked {
     pub(crate) notes: Option<Notes>,
 }
 
-/// Opens the file of a filter to replace it by a changed one, which `signs` says will be signed. Waits for another process
-/// that replaces it.
-pub(crate) fn open_locked(path: &Path, signs: bool) -> Result<Opened> {
+/// Opens the file of a filter to replace it by a changed one, signed if there is a key. Waits for another process that
+/// replaces it.
+pub(crate) fn open_locked(path: &Path, key: Option<&Seal>) -> Result<Opened> {
     let file = open_in_place_locked(path)?;
     if umbel_io::wrapped::seal(&file, path)? {
         say(&format!(
-            "umbel: warning: {}: was left in shared use by a program that was killed; sealed it with the bits that it has, which \
-             nothing vouches for since then",
+            "umbel: warning: {}: was left in shared use by a program that was killed; sealed it with its present bits, which no checksum protected until now",
             path.display()
         ));
     }
-    wrapped::check_changeable(&file, path, signs)?;
+    wrapped::check_changeable(&file, path, key.is_some())?;
+    key.map_or(Ok(()), |key| key.check_replaces(&file, path))?;
     // A writer of the journal has the lock.
     Ok(Opened { file, notes: Notes::of(path)? })
 }
@@ -256,11 +244,11 @@ pub(crate) fn lock(file: File, path: &Path, open: &dyn Fn() -> Result<File>) -> 
     })
 }
 
-/// What is done with lines as keys of a filter, and their type if it is given.
+/// What is done with lines as keys of a filter, their type if it is given, and the files that they are read from.
 #[derive(Clone, Copy)]
-pub(crate) enum Keys {
-    Asked(Option<KeyType>),
-    Added(Option<KeyType>),
+pub(crate) enum Keys<'a> {
+    Asked(Option<KeyType>, &'a [PathBuf]),
+    Added(Option<KeyType>, &'a [PathBuf]),
 }
 
 /// Checks that a filter has keys as the options describe them, and makes them read keys in the form that the filter has,
@@ -270,7 +258,7 @@ pub(crate) fn check_keys(
     path: &Path,
     options: &mut Options,
     names: &NamesArgs,
-    keys: Keys,
+    keys: Keys<'_>,
 ) -> Result<Option<KeyForm>> {
     match filter {
         Filter::Own(filter) => {
@@ -279,7 +267,7 @@ pub(crate) fn check_keys(
         }
         Filter::Foreign(_) if names.names.is_empty() => Ok(Some(KeyForm::Text)),
         Filter::Foreign(lines) => bail!(
-            "{}: a {} filter does not record names of fields; omit --as",
+            "{}: a {} filter does not record field names; omit --as",
             path.display(),
             lines.filter.format()
         ),
@@ -292,12 +280,23 @@ fn check_description(
     path: &Path,
     options: &mut Options,
     names: &NamesArgs,
-    keys: Keys,
+    keys: Keys<'_>,
 ) -> Result<Option<KeyForm>> {
-    let (Keys::Asked(given) | Keys::Added(given)) = keys;
+    let (Keys::Asked(given, files) | Keys::Added(given, files)) = keys;
+    // A line of a list may be the field; a row is not.
+    if let [field] = description.values("field").collect::<Vec<_>>()[..]
+        && options.form.records.key().is_empty()
+        && (!matches!(options.form.records, Records::Lines(_))
+            || files.iter().any(|file| named_form(file).is_some()))
+    {
+        bail!(
+            "{}: the filter was built from the field {field:?}, so it cannot answer for whole rows; name the field (--key {field})",
+            path.display()
+        );
+    }
     let form = match (description.form(), given) {
         (Some(KeyForm::Mixed), None) => bail!(
-            "{}: holds integers and texts; say which the lines are: --key-type i64 or bytes",
+            "{}: holds integers and text; choose how to read the lines: --key-type i64 or bytes",
             path.display()
         ),
         (Some(KeyForm::Integer), None) => Some(KeyForm::Integer),
@@ -310,7 +309,7 @@ fn check_description(
                     bail!("{}: holds integers; omit --key-type", path.display())
                 }
                 Some(KeyForm::Text | KeyForm::Bytes) if form == KeyForm::Integer => bail!(
-                    "{}: holds texts, in which a number is its digits; omit --key-type",
+                    "{}: holds text, and looks numbers up by their digits; omit --key-type",
                     path.display()
                 ),
                 _ => Some(form),
@@ -318,7 +317,7 @@ fn check_description(
         }
     };
     let assumed = form.unwrap_or(KeyForm::Text);
-    read_keys_as(assumed, matches!(keys, Keys::Added(_)), options);
+    read_keys_as(assumed, matches!(keys, Keys::Added(..)), options);
     umbel_sets::keys_of(kind, &options.form, &names.names, assumed)
         .and_then(|wanted| Ok(description.check(kind, &wanted)?))
         .with_context(|| path.display().to_string())?;
@@ -330,7 +329,7 @@ pub(crate) fn form_of(key_type: KeyType) -> Result<KeyForm> {
     match key_type {
         KeyType::I64 => Ok(KeyForm::Integer),
         KeyType::Bytes | KeyType::Decimal => Ok(KeyForm::Text),
-        other => bail!("the keys of a filter of umbel are of type bytes or i64, not {other}"),
+        other => bail!("an umbel filter's keys are of type bytes or i64, not {other}"),
     }
 }
 
@@ -339,7 +338,7 @@ pub(crate) fn form_of(key_type: KeyType) -> Result<KeyForm> {
 pub(crate) fn read_keys_as(form: KeyForm, added: bool, options: &mut Options) {
     fn added_integer(key: &[u8], to: &mut Vec<u8>) -> Result<bool, Box<dyn Error + Send + Sync>> {
         let integer = KeyForm::integer(key).ok_or(
-            "is not an integer from -9223372036854775808 to 18446744073709551615, as the keys of the filter are",
+            "is not an integer from -9223372036854775808 to 18446744073709551615, like the filter's keys",
         )?;
         to.extend_from_slice(&integer);
         Ok(true)
@@ -468,7 +467,7 @@ pub(crate) fn claim_output(
     if is_standard(path) {
         if io::stdout().is_terminal() {
             bail!(
-                "standard output is a terminal, and a filter is not text; name a file with -o, or pipe it"
+                "a filter is not text, and standard output is a terminal; name a file with -o, or pipe it"
             );
         }
         return Ok((Existing::Replace, None));
@@ -480,7 +479,7 @@ pub(crate) fn claim_output(
             if Notes::of(path)?.is_some() {
                 let journal = journal::path_of(path);
                 bail!(
-                    "{0}: {1} holds lines that a run of umbel unseen has recorded and not saved; save them with umbel unseen {0} </dev/null, or remove {1}",
+                    "{0}: {1} holds lines that umbel unseen recorded but did not save; save them with umbel unseen {0} </dev/null, or remove {1}",
                     path.display(),
                     journal.display()
                 );
@@ -554,7 +553,7 @@ fn open_in_place(path: &Path) -> Result<File> {
     let special = fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
     if is_standard(path) || special {
         bail!(
-            "{}: is not a regular file, and only those can be changed; name a filter file",
+            "{}: is not a regular file, so it cannot be changed; name a filter file",
             path.display()
         );
     }
@@ -565,11 +564,17 @@ fn open_file(path: &Path) -> Result<File> {
     umbel_io::open(path).with_context(|| path.display().to_string())
 }
 
-fn read_file<T>(
+/// Reads a file from its start, without a signature at its end.
+pub(crate) fn read_file<T>(
     file: &File,
     path: &Path,
     read: impl FnOnce(PageReader<&File>, u64) -> Result<T, FileError>,
 ) -> Result<T> {
     let length = formats::length(file, path)?;
-    read(PageReader::new(1 << 16, file), length).with_context(|| path.display().to_string())
+    read(rewound(file, path)?, length).with_context(|| path.display().to_string())
+}
+
+fn rewound<'a>(mut file: &'a File, path: &Path) -> Result<PageReader<&'a File>> {
+    file.rewind().with_context(|| path.display().to_string())?;
+    Ok(PageReader::new(1 << 16, file))
 }

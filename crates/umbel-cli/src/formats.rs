@@ -26,7 +26,7 @@ pub(crate) fn read(
     Foreign::decode_with(format, bytes, &given).or_else(|error| {
         let bytes = content(file, path, resources)?;
         let hint = if is_umbel(&bytes) {
-            "; this is a filter of umbel: omit --format".to_owned()
+            "; this is an umbel filter: omit --format".to_owned()
         } else {
             let found = umbel_foreign::recognize(&bytes).into_iter().find(|(_, certain)| *certain);
             found.map_or_else(String::new, |(found, _)| format!("; its content looks like {found}"))

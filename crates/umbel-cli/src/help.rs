@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
+use anyhow::{Result, anyhow};
 use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Arg, Args, Command, CommandFactory, ValueHint};
@@ -51,7 +52,7 @@ impl About {
 
 /// Where more help is.
 const MORE: &str = "  umbel help VERB      a verb, with examples; umbel VERB -h is shorter
-  umbel help filter    what is done with filters
+  umbel help filter    verbs that work with filters
   umbel help options   options of many verbs: records and their keys, memory, messages
   umbel help WORD      verbs and options about something: umbel help sort";
 
@@ -63,7 +64,7 @@ anything else. Secrets are never overwritten, nor are public keys when a pair is
 key new). umbel unseen appends instead, with --append.
 
 A key is what is compared or looked up: a line, or with --key some fields of a record. --keys N is a
-number of them. The secret of a keyed filter is a file of its own (--secret-file). A signing key
+number of them. The secret of a keyed filter is in a separate file (--secret-file). A signing key
 signs files (--sign); its public key shows who did (--trust).
 
 -v prints the lines that do not match, as in grep (umbel match, umbel filter query); --verbose
@@ -120,7 +121,7 @@ pub(crate) fn greeting() -> String {
     ] {
         text += &format!("  {command:37}   {what}\n");
     }
-    text + "\numbel help shows all that it does."
+    text + "\numbel help shows everything it does."
 }
 
 /// The verb that is typed: the first word, or the first two.
@@ -131,39 +132,37 @@ pub(crate) fn typed(arguments: &[OsString]) -> Option<&'static Entry> {
 }
 
 /// The words after `help`, if they are neither a verb nor a noun.
-fn asked(arguments: &[OsString]) -> Option<Vec<&str>> {
+fn asked(arguments: &[OsString]) -> Option<String> {
     let [_, help, words @ ..] = arguments else { return None };
-    let words: Vec<&str> = words.iter().map(|word| word.to_str()).collect::<Option<_>>()?;
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     let name = words.join(" ");
-    let is_known = name.is_empty()
-        || name == "help"
+    let is_known = matches!(&*name, "" | "help")
         || verbs::named(&name).is_some()
         || NOUNS.iter().any(|noun| noun.name == name);
-    (help == "help" && !is_known).then_some(words)
+    (help == "help" && !is_known).then_some(name)
 }
 
-/// A page of help about no single verb: `help options`, or what a word finds.
-pub(crate) fn page(arguments: &[OsString]) -> Option<StyledStr> {
+/// A page of help about no single verb: `help options`, or what words find.
+pub(crate) fn page(arguments: &[OsString]) -> Option<Result<StyledStr>> {
     let words = asked(arguments)?;
-    if words == ["options"] {
+    if words == "options" {
         let options = shared(Command::new("options").disable_help_flag(true));
         let options = options.max_term_width(WIDTH).help_template("{all-args}").styles(STYLES);
         let options = options.clone().render_long_help().ansi().to_string();
         let options = options.trim_end();
-        return Some(format!("Options of many verbs.\n\n{OUTPUT}\n\n{options}\n").into());
+        return Some(Ok(format!("Options of many verbs.\n\n{OUTPUT}\n\n{options}\n").into()));
     }
     let found = elsewhere::about(&words);
+    if found.is_empty() {
+        return Some(Err(anyhow!(
+            "nothing was found about {words:?}; umbel help lists the verbs, and umbel help options the options of many verbs"
+        )));
+    }
     let mut text = String::new();
     for (command, what) in &found {
         text += &format!("{}\n{}", literal(command), wrapped(what, "    ", WIDTH - 4));
     }
-    (!found.is_empty()).then(|| text.into())
-}
-
-/// Whether help is asked for about what is no verb and is found nowhere.
-pub(crate) fn is_mistyped(arguments: &[OsString]) -> bool {
-    asked(arguments).is_some()
-        || matches!(arguments, [_, help, word, ..] if help == "help" && word.to_str().is_none())
+    Some(Ok(text.into()))
 }
 
 /// The command line. If a verb was `typed`, only that one has its options and help: those of all verbs take a third of the
@@ -259,6 +258,10 @@ pub(crate) fn whole(verb: &Entry) -> Command {
         let is_path = argument.is_positional() || argument.get_value_hint() != ValueHint::Unknown;
         let is_number = argument.get_action().takes_values() && !is_path;
         let argument = argument.allow_negative_numbers(is_number);
+        let argument = match argument.get_long_help().map(ToString::to_string) {
+            Some(long) => argument.long_help(of_verb(&long, about.name)),
+            None => argument,
+        };
         match is_referred(&argument) {
             true => argument.hide_short_help(true).hide_long_help(true),
             false => argument,
@@ -290,6 +293,18 @@ pub(crate) fn whole(verb: &Entry) -> Command {
         .help_template("{about}\n\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}")
         .after_help(short)
         .after_long_help(referred + &more + &about.codes_text())
+}
+
+/// An option's help without the paragraphs that end with the names of other verbs, in parentheses.
+fn of_verb(help: &str, verb: &str) -> String {
+    let is_of_others = |paragraph: &&str| {
+        let names = paragraph.strip_suffix(").").and_then(|words| Some(words.rsplit_once('(')?.1));
+        let is_verb = |name: &str| verbs::named(name).is_some();
+        names.is_some_and(|names| {
+            names.split(", ").all(is_verb) && names.split(", ").all(|name| name != verb)
+        })
+    };
+    help.split("\n\n").filter(|paragraph| !is_of_others(paragraph)).collect::<Vec<_>>().join("\n\n")
 }
 
 /// An option as it is typed.

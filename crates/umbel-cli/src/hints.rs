@@ -40,16 +40,44 @@ fn of(error: &anyhow::Error, verb: Option<&Entry>) -> Option<String> {
 
 fn of_cause(cause: &(dyn std::error::Error + 'static), verb: Option<&Entry>) -> Option<String> {
     if let Some(umbel_sets::Error::UnknownField { found, .. }) = cause.downcast_ref()
-        // A comma separates the names in the message.
-        && let Some(other) = other_delimiter(|other| {
-            let shown = if other == b'\t' { "\\t".to_owned() } else { char::from(other).to_string() };
-            other != b',' && found.contains(&shown)
+        && let Some(other) = other_delimiter(|other| match other {
+            b'\t' => found.contains("\\t"),
+            // Between the names in the message, a blank follows.
+            b',' => found.contains(',') && !found.contains(", "),
+            other => found.contains(char::from(other)),
         })
     {
-        return Some(format!("{}; one for each file if they differ", option(other)));
+        let csv = if other == b',' { "--csv " } else { "" };
+        return Some(format!("{csv}{}; one for each file if they differ", option(other)));
+    }
+    if let Some(umbel_sets::Error::OtherKeys(keys)) = cause.downcast_ref()
+        && let Some(hint) = of_steps(&keys.filter, &keys.wanted)
+    {
+        return Some(hint);
     }
     let of_job = cause.downcast_ref().and_then(|error| of_jobs(error, verb));
     of_job.or_else(|| of_part(cause)).map(str::to_owned)
+}
+
+/// The options that differ, if keys are the same fields, as the error names them.
+fn of_steps(filter: &str, wanted: &str) -> Option<String> {
+    let parts = |keys| str::split_once(keys, " with ").unwrap_or((keys, ""));
+    let ((fields, there), (same, here)) = (parts(filter), parts(wanted));
+    let options = |steps: &str, others: &str| {
+        let more = steps
+            .split(", ")
+            .filter(|step| !step.is_empty() && !others.split(", ").any(|other| other == *step));
+        let option = |step| match step {
+            "crlf" | "trim" | "ignore-case" => format!("--{step}"),
+            other => format!("--normalize {other}"),
+        };
+        more.map(option).collect::<Vec<_>>().join(" ")
+    };
+    let (add, omit) = (options(there, here), options(here, there));
+    let hints =
+        [("add", add), ("omit", omit)].into_iter().filter(|(_, options)| !options.is_empty());
+    let hints: Vec<_> = hints.map(|(what, options)| format!("{what} {options}")).collect();
+    (fields == same && !hints.is_empty()).then(|| hints.join(", "))
 }
 
 /// A delimiter in use in place of the comma.
@@ -66,18 +94,21 @@ fn option(delimiter: u8) -> String {
     }
 }
 
-/// What is wrong with inputs that are no lines, or whose columns have another delimiter: some are enough, and of many only
-/// the first are looked at, because that would take longer than the work.
+/// Of many inputs, only the first are looked at, because that would take longer than the work.
+const MOST: usize = 64;
+
+/// What is wrong with inputs that are no lines, or whose columns have another delimiter: some are enough.
 pub(crate) fn of_contents(inputs: &[Input], form: &Form) -> Vec<String> {
-    const MOST: usize = 64;
     let some = inputs.iter().take(MOST);
-    some.filter_map(|input| of_content(input, inputs, form)).take(3).collect()
+    let hint =
+        |input: &Input| Some(format!("{}: {}", input.name(), of_content(input, inputs, form)?));
+    some.filter_map(hint).take(3).collect()
 }
 
 fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
     let start = input.start().ok()?;
     if let Some(hint) = content::doubt(&start).filter(|_| form.records.end() == b'\n') {
-        return Some(format!("{}: {hint}", input.name()));
+        return Some(hint.to_owned());
     }
     let (delimiter, header) = match form.records {
         Records::Csv { delimiter, header, .. } => (delimiter, header),
@@ -85,10 +116,18 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
         _ => return None,
     };
     let told = input.delimiter().unwrap_or(delimiter);
+    if start.starts_with(b"{\"") {
+        return Some("its first line begins as JSON does; read it with --jsonl".into());
+    }
+    if matches!(form.records, Records::Tsv { delimiter: b'\t', .. }) && is_quoted(&start) {
+        return Some(
+            r"has quotes around fields, which --tsv takes for text; read it with --csv -d '\t'"
+                .into(),
+        );
+    }
     if header && let Some(first) = data_for_header(&start, told, form.records.key()) {
         return Some(format!(
-            "{}: its first line, {first}, is taken for the names of columns; --no-header reads it as a record",
-            input.name()
+            "its first line, {first}, is read as column names; --no-header reads it as a record"
         ));
     }
     let found = delimiter_of(&start, told)?;
@@ -117,11 +156,20 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
     let shown =
         |byte| if byte == b'\t' { "tabs".to_owned() } else { format!("{:?}", char::from(byte)) };
     Some(format!(
-        "{}: its first line has no {}, but {}; read it with {remedy}",
-        input.name(),
+        "its first line has no {}, but {}; read it with {remedy}",
         shown(told),
         shown(found),
     ))
+}
+
+/// Whether tab-separated fields are quoted: one begins with a quote, and ends with one or has no other.
+fn is_quoted(start: &[u8]) -> bool {
+    let mut fields = start.split(|byte| b"\t\n".contains(byte)).map(<[u8]>::trim_ascii_end);
+    fields.any(|field| match field {
+        [b'"', .., b'"'] => true,
+        [b'"', rest @ ..] => !rest.is_empty() && !rest.contains(&b'"'),
+        _ => false,
+    })
 }
 
 /// The first line, if a key is a number and what that column is named there is one, too.
@@ -152,12 +200,27 @@ pub(crate) fn of_line_ends(inputs: &[Input], form: &Form) -> Option<String> {
     let with = |wanted| with_ends(inputs, form, |ends| ends == wanted);
     if let Some(mixed) = with([true, true]) {
         return Some(format!(
-            "some lines of {mixed} end with CR LF and some with LF, so these are not equal; compare them with --crlf"
+            "some lines of {mixed} end with CR LF and some with LF, so they never match; --crlf ignores the CR"
         ));
     }
     let (crlf, lf) = (with([false, true])?, with([true, false])?);
     Some(format!(
-        "the lines of {crlf} end with CR LF and those of {lf} with LF, so none are equal; compare them with --crlf"
+        "lines end with CR LF in {crlf} but with LF in {lf}, so none match; --crlf ignores the CR"
+    ))
+}
+
+/// Why text that looks the same may not be equal: one input is in UTF-8, and another in an older encoding.
+pub(crate) fn of_encodings(inputs: &[Input]) -> Option<String> {
+    // A character may be cut off at the end.
+    let is_utf8 =
+        |text: &[u8]| str::from_utf8(text).err().is_none_or(|error| error.error_len().is_none());
+    let with = |wanted| {
+        let so = |start: Vec<u8>| !start.is_ascii() && is_utf8(&start) == wanted;
+        inputs.iter().take(MOST).find(|input| input.start().is_ok_and(so)).map(Input::name)
+    };
+    let (other, utf8) = (with(false)?, with(true)?);
+    Some(format!(
+        "{other} is not in UTF-8, but {utf8} is, so letters beyond ASCII never match; convert it: iconv -f WINDOWS-1252 -t UTF-8"
     ))
 }
 
@@ -193,7 +256,7 @@ fn with_ends<'a>(
 fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static str> {
     use umbel::internals::format::OtherKeys;
     use umbel_net::prefixes::Family;
-    use umbel_sets::Error;
+    use umbel_sets::{Error, QuoteFlaw};
     let of_two =
         verb.is_some_and(|verb| matches!(verb.about.name, "common" | "except" | "diff" | "join"));
     Some(match error {
@@ -214,9 +277,18 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static s
         {
             return None;
         }
-        Error::Quote { .. } => "--bad skip leaves it out, --quotes none takes quotes as they are",
-        Error::Ragged { .. } => "--bad skip; --ragged pad fills in what a row lacks",
-        Error::Json { .. } | Error::NoKey { .. } => "--bad skip",
+        Error::Quote { flaw: QuoteFlaw::Blank, .. } => "--trim ignores blanks around quotes",
+        Error::Quote { .. } => "--bad skip leaves it out, --quotes none reads quotes as text",
+        Error::Ragged { found, columns, .. } if found < columns => {
+            "--bad skip; --ragged pad adds missing fields"
+        }
+        // At its first line, text is JSON over several lines.
+        Error::Json { at, source }
+            if source.is_eof() && at.line.is_some_and(|(line, _)| line == 1) =>
+        {
+            "--bad skip; jq -c . puts each value on one line, and jq -c '.[]' each of an array"
+        }
+        Error::Ragged { .. } | Error::Json { .. } | Error::NoKey { .. } => "--bad skip",
         Error::OtherKeys(OtherKeys { prefixes: Some(family), .. }) => match family {
             Family::Ip => "umbel match, umbel filter build --prefixes ip",
             Family::Domain => "umbel match, umbel filter build --prefixes domain",
@@ -225,15 +297,32 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static s
             "--prefix, --left-prefix"
         }
         Error::KeptWithoutKey => "--missing skip",
+        Error::UnknownField { field, .. }
+        | Error::NoField { field, .. }
+        | Error::NowhereField { field, .. }
+        | Error::FieldNumber(field)
+            if field.contains(',') =>
+        {
+            "repeat --key for each field"
+        }
         Error::NoField { found, .. } if of_two && !found.contains(' ') => {
             "--key LEFT= if the other files are lists of keys; --missing skip"
         }
+        // A value of a whole line, not one in a member.
+        Error::NoField { found, .. }
+            if found.starts_with("an array") && !found.contains(" in ") =>
+        {
+            "jq -c '.[]' puts each value of an array on one line; --missing skip"
+        }
         Error::NoField { .. } => "--missing skip",
+        Error::OtherColumns { difference, .. } if difference.starts_with("column ") => {
+            "--no-header ignores names"
+        }
         Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.about.name == "dedup") => {
-            "--by-name fills in what a file lacks"
+            "--by-name leaves missing columns empty"
         }
         Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.about.name == "diff") => {
-            "--key LEFT=RIGHT compares columns of other names, --no-header ignores names"
+            "--ignore-column leaves out a column that only one has; for a renamed one, --key LEFT=RIGHT if it is in the key, otherwise rename it in one file, or --no-header ignores names"
         }
         Error::OtherColumns { .. } => "--no-header ignores names",
         Error::NowhereField { near: None, .. } => "--key",
@@ -256,11 +345,6 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static s
         Error::FieldNumber(_) => "--key; for names, omit --no-header",
         Error::Delimiter(_) => "--delimiter",
         Error::KeyFields { .. } => "--key",
-        Error::OtherKeys(keys)
-            if [&keys.filter, &keys.wanted].iter().any(|keys| keys.contains(" with ")) =>
-        {
-            "--key; --ignore-case, --trim, --crlf, --normalize"
-        }
         Error::OtherKeys(_) => "--key, or --as if only the names differ",
         Error::Names { .. } => "--as",
         Error::NamesOfRows => "omit --as",

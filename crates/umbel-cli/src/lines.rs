@@ -7,7 +7,6 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
-use thiserror::Error;
 use umbel_io::{State, content};
 use umbel_numbers::{Size, counted};
 use umbel_sets::inputs::{self, NamedInput, Room, align, rereadable};
@@ -20,7 +19,7 @@ use crate::args::{NormalForm, Print, Quotes, RecordArgs, Voice, Work};
 use crate::hints;
 use crate::output::stdout;
 use crate::report::{self, say};
-use crate::standard::{is_standard, name, stdin};
+use crate::standard::{check_once, is_standard, name, stdin};
 
 pub(crate) use umbel_sets::inputs::{Rows, Source};
 
@@ -34,7 +33,7 @@ pub(crate) fn options_of_tables(work: &Work, files: &[PathBuf], columns: bool) -
     let options = options_of_several(work, files, columns)?;
     if !options.form.others.is_empty() {
         bail!(
-            "--key LEFT=RIGHT names fields of two kinds of files, as common, except, diff and join compare; name one field here"
+            "--key LEFT=RIGHT is only for common, except, diff and join, where files may name a field differently; name one field here"
         );
     }
     Ok(options)
@@ -48,18 +47,13 @@ pub(crate) fn options_of_several(work: &Work, files: &[PathBuf], columns: bool) 
     let records = records(work, told, columns, key)?;
     let folders = if work.tmp.is_empty() { &[umbel_io::temporary_folder()][..] } else { &work.tmp };
     if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
-        bail!("{}: is not a folder for temporary files; name one with --tmp", none.display());
+        bail!("{}: is not a folder; name one for temporary files with --tmp", none.display());
     }
-    let mut tmp = TempFolders::new(folders);
-    if !work.voice.quiet {
-        tmp = tmp.with_notice(warn_if_in_memory);
-    }
+    let tmp = TempFolders::new(folders).with_notice(warn_if_in_memory);
     let memory = work.memory();
-    if let (Some(there), false) = (umbel_io::memory(), work.voice.quiet)
-        && memory > there
-    {
+    if let Some(there) = umbel_io::memory().filter(|there| memory > *there) {
         say(&format!(
-            "umbel: warning: --memory {} is more than the {} that there are; a run that uses them all may be killed",
+            "umbel: warning: --memory {} is more than the {} available; a run that uses it all may be killed",
             Size(memory),
             Size(there)
         ));
@@ -72,18 +66,19 @@ pub(crate) fn options_of_several(work: &Work, files: &[PathBuf], columns: bool) 
     let form = Form {
         records,
         others,
-        ignored: Vec::new(),
         normalization: normalization(&work.records),
         skip: work.records.skip,
         comment: work.records.comment.map(|byte| byte.0),
         ragged: work.records.ragged.unwrap_or_default(),
-        by_name: false,
         missing: work.records.missing,
         empty: work.records.empty.unwrap_or_default(),
         bad: work.records.bad,
+        ..Form::default()
     };
     let mut resources = Resources::new(memory, threads, tmp);
-    resources.notice = |words| say(&format!("umbel: warning: {words}"));
+    if !work.voice.quiet {
+        resources.notice = |words| say(&format!("umbel: warning: {words}"));
+    }
     Ok(Options { resources, form })
 }
 
@@ -114,28 +109,36 @@ fn normalization(args: &RecordArgs) -> Normalization {
 /// empty if they are lists of keys. A name with an equals sign has it twice.
 fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
     const DOUBLED: &str = "\0";
-    let mut names = (Vec::new(), Vec::new());
+    let (mut names, mut differ) = ((Vec::new(), Vec::new()), false);
     for key in keys {
         let text = key.replace("==", DOUBLED);
+        // Equal numbers may be columns of different names.
+        differ |= text.contains('=');
         let (left, right) = text.split_once('=').unwrap_or((&text, &text));
         if left.is_empty() || right.contains('=') || right.is_empty() && keys.len() > 1 {
             bail!(
-                "--key {key}: is not FIELD or LEFT=RIGHT, nor the only LEFT=; write an equals sign in a name twice"
+                "--key {key}: expected FIELD, LEFT=RIGHT or a single LEFT=; write an equals sign in a name twice"
             );
         }
         names.0.push(left.replace(DOUBLED, "="));
         names.1.push(right.replace(DOUBLED, "="));
     }
-    if names.0 == names.1 {
+    if !differ {
         names.1.clear();
     }
     Ok(names)
 }
 
-/// `--delimiter` is given without CSV.
-#[derive(Debug, Error)]
-#[error("--delimiter requires --csv; add --csv, or omit --delimiter")]
-pub(crate) struct DelimiterAlone;
+/// As [`options`], of files and folders: the names of the files in them tell how to read records.
+pub(crate) fn options_of_folders(work: &Work, paths: &[PathBuf]) -> Result<Options> {
+    let mut files = paths.to_vec();
+    if !work.records.key.is_empty() {
+        // What cannot be read is told when the work comes to it.
+        let room = &mut Room::of_inputs(work.memory());
+        files = inputs::files_of_folders(files, room, &mut |_, _| Ok(()))?;
+    }
+    options(work, &files)
+}
 
 /// The forms of records that names of files tell, and the options for them.
 const NAMED: &[(&str, &[&str])] =
@@ -168,6 +171,9 @@ fn form_option(
         [Some(first), ..] if named.iter().all(|other| *other == Some(first)) => Some(first),
         _ => None,
     };
+    // With a delimiter it is CSV, whose quotes have a meaning.
+    let told =
+        told.map(|told| if told == "--tsv" && !args.delimiter.is_empty() { "--csv" } else { told });
     if args.key.is_empty() {
         let named = !args.delimiter.is_empty() || args.no_header || args.ragged.is_some();
         return Ok(told.filter(|_| columns || named));
@@ -175,8 +181,8 @@ fn form_option(
     if told.is_none() {
         let several = named.iter().flatten().next().is_some();
         bail!(
-            "--key names a field of a record{}; say how to read records with --csv, --tsv, --jsonl or --fields",
-            if several { ", and the names of the files do not tell one form of all" } else { "" }
+            "--key names a field of a record{}; choose how to read records: --csv, --tsv, --jsonl or --fields",
+            if several { ", and the file names do not show one format for all" } else { "" }
         );
     }
     Ok(told)
@@ -189,9 +195,9 @@ fn records(work: &Work, files: &[PathBuf], columns: bool, key: Vec<String>) -> R
     if !args.delimiter.is_empty() && !is_csv {
         match form {
             Some("--tsv") => bail!(
-                "--delimiter: that of --tsv is a tab; for another one, use --csv --quotes none"
+                "--delimiter: --tsv always uses a tab; omit it, or replace --tsv with --csv --quotes none"
             ),
-            _ => return Err(DelimiterAlone.into()),
+            _ => bail!("--delimiter requires --csv; add --csv, or omit --delimiter"),
         }
     }
     if args.raw && !is_csv && form != Some("--jsonl") {
@@ -200,7 +206,7 @@ fn records(work: &Work, files: &[PathBuf], columns: bool, key: Vec<String>) -> R
         );
     }
     if args.quotes == Quotes::None && !is_csv {
-        bail!("--quotes requires --csv: quotes mean nothing in other columns; omit it");
+        bail!("--quotes requires --csv: it has no effect on other formats; omit it");
     }
     if args.no_header && !is_csv && form != Some("--tsv") {
         bail!("--no-header requires --csv or --tsv, since other inputs have no header; omit it");
@@ -215,7 +221,7 @@ fn records(work: &Work, files: &[PathBuf], columns: bool, key: Vec<String>) -> R
     Ok(match form {
         Some("--csv") if args.quotes == Quotes::None => {
             if args.delimiter.len() > 1 {
-                bail!("--quotes none: files have one delimiter then; name one");
+                bail!("--quotes none: all files need the same delimiter; name one");
             }
             Records::Tsv { delimiter, header, key }
         }
@@ -234,18 +240,14 @@ pub(crate) fn open(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
-    let sources = inputs::read_ahead(open_paths(&named(files, work)?, work)?, &options.resources)?;
-    notice_sources(&sources, work.voice, options);
-    align(sources, None, rows, options)
+    open_beside(files, work, &[], rows, options)
 }
 
 /// As [`open`], of these files alone: `--files-from` and `--recursive` are about others.
 pub(crate) fn open_alone(files: &[PathBuf], work: &Work, options: &Options) -> Result<Vec<Source>> {
     let standard = [PathBuf::from("-")];
     let files = if files.is_empty() { &standard } else { files };
-    let sources = inputs::read_ahead(open_paths(files, work)?, &options.resources)?;
-    notice_sources(&sources, work.voice, options);
-    align(sources, None, Rows::OfOne, options)
+    align(told(files, work, options)?, None, Rows::OfOne, options)
 }
 
 /// What a run writes to while it reads its inputs, or in place of what was there.
@@ -279,17 +281,18 @@ pub(crate) fn open_unaligned(
     if let Some(list) = &work.files_from {
         check_beside(std::slice::from_ref(list), outputs)?;
     }
-    let sources = inputs::read_ahead(open_paths(&paths, work)?, &options.resources)?;
-    notice_sources(&sources, work.voice, options);
-    Ok(sources)
+    told(&paths, work, options)
 }
 
-fn notice_sources(sources: &[Source], voice: Voice, options: &Options) {
-    for source in sources {
+/// The inputs at paths as they are, whose contents were looked at.
+fn told(paths: &[PathBuf], work: &Work, options: &Options) -> Result<Vec<Source>> {
+    let sources = inputs::read_ahead(open_paths(paths, work)?, &options.resources)?;
+    for source in &sources {
         if let Source::Files(inputs) = source {
-            notice(inputs, true, voice, options);
+            notice(inputs, true, work.voice, options);
         }
     }
+    Ok(sources)
 }
 
 /// Says what inputs are that are no lines, and what may be wrong with lines if they are `keys`.
@@ -327,9 +330,7 @@ fn check_beside(paths: &[PathBuf], outputs: &[OutputPath<'_>]) -> Result<()> {
 
 /// As [`open`], of paths as they are.
 fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
-    if paths.iter().filter(|path| is_standard(path)).count() > 1 {
-        bail!("-: standard input can be read only once; name it once");
-    }
+    check_once(paths, None)?;
     let named = |path: &PathBuf| match is_standard(path) {
         true => {
             let file = stdin()?;
@@ -346,6 +347,11 @@ fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
     let output = stdout().and_then(|out| Ok(State::of(&out)?)).ok().filter(|out| out.is_file);
     let delimiters: Vec<_> = work.records.delimiter.iter().map(|delimiter| delimiter.0).collect();
     inputs::open(named, output.map(|out| out.id), &delimiters)
+}
+
+/// Whether lines are read from standard input, as far as the names of files tell.
+pub(crate) fn are_standard(files: &[PathBuf], work: &Work) -> bool {
+    files.is_empty() && work.files_from.is_none() || files.iter().any(|path| is_standard(path))
 }
 
 /// The paths of all inputs.
@@ -409,7 +415,7 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
         }
         if room.take(line.len()).is_err() {
             bail!(
-                "{}: has more than a memory cap of {} allows, after {}; raise it with --memory, or split the list",
+                "{}: is too long for a memory cap of {}, after {}; raise it with --memory, or split the list",
                 name(),
                 Size(memory),
                 counted(lines.len() as u64, "line")
@@ -536,7 +542,7 @@ pub(crate) fn keys_alone(
     }
     if options.form.missing == Missing::Keep {
         bail!(
-            "--missing keep keeps records without a key, and --print key has nothing to print of them; leave them out with --missing skip"
+            "--print key cannot print the records without a key that --missing keep keeps; leave them out with --missing skip"
         );
     }
     let end = records.end();

@@ -43,21 +43,17 @@ enum Outcome {
 static MEMORY: Memory = Memory;
 
 fn main() -> ExitCode {
-    let mut arguments: Vec<_> = umbel_io::arguments().collect();
+    let arguments: Vec<_> = umbel_io::arguments().collect();
     let typed = help::typed(&arguments[1.min(arguments.len())..]);
     if let Some(verb) = typed {
         report::begin(verb.about.name);
     }
     if let Some(page) = help::page(&arguments) {
-        let page = match report::is_colourful(&io::stdout()) {
-            true => page.ansi().to_string(),
-            false => page.to_string(),
-        };
-        return end(output::print(page).map(|()| Outcome::Done), None);
-    }
-    if help::is_mistyped(&arguments) {
-        // A mistyped verb gets the same error as without `help`.
-        arguments.remove(1);
+        let shown = page.and_then(|page| match report::is_colourful(&io::stdout()) {
+            true => output::print(page.ansi().to_string()),
+            false => output::print(page.to_string()),
+        });
+        return end(shown.map(|()| Outcome::Done), None);
     }
     let is_alone = arguments.len() < 2;
     let matches = match help::command(typed).try_get_matches_from(arguments) {

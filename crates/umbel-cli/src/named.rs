@@ -64,13 +64,12 @@ fn meaning(kind: Kind) -> &'static str {
         Kind::Stable => "Remembers most of the last --keys keys of an endless stream",
         Kind::Window => "Remembers the last --keys keys, and misses none of them",
         Kind::Bloomier => {
-            "The smallest; keeps the hashes of all keys in memory while it is built, and takes no keys later"
+            "The smallest; keeps the hashes of all keys in memory while it is built, and accepts no keys later"
         }
         Kind::Attributes => "Holds rows: the fields named by --key, any of which can be looked up",
         Kind::Coded => "For rates below 1e-6: a table of hash codes",
         Kind::Cascade => {
-            "Built as bloomier, without errors on two lists (umbel filter build --except); cascade:1 is one filter and an exact \
-             list of its exceptions"
+            "Built from all keys at once, without errors on two lists (umbel filter build --except); cascade:1 is one filter and an exact list of its exceptions"
         }
         _ => "",
     }

@@ -115,8 +115,9 @@ fn params(format: Format) -> String {
 
 /// The table of formats for `umbel filter build --help`.
 pub(crate) fn table() -> String {
-    let mut text = "Formats of other systems, with what they take as --param and --key-type (see docs/formats.md):"
-        .to_owned();
+    let mut text =
+        "Formats of other systems, with their --param and --key-type (see docs/formats.md):"
+            .to_owned();
     for &format in Format::ALL {
         let keys: Vec<_> = format.key_types().iter().map(|key_type| key_type.name()).collect();
         let line = format!("\n  {:<20} {:<38} {}", format, params(format), keys.join(" "));

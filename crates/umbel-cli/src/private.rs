@@ -18,7 +18,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     // The mode of a pipe, such as a shell's <(…), is meaningless.
     if let Some(what) = umbel_io::others_may(&meta).filter(|_| meta.is_file()) {
         say(&format!(
-            "umbel: warning: {0}: others than its owner may {what} this secret; if they did, make a new one; otherwise: chmod 600 {0}",
+            "umbel: warning: {0}: other users may {what} this secret; if they did, make a new one; otherwise: chmod 600 {0}",
             path.display()
         ));
     }
@@ -60,7 +60,7 @@ fn write(path: &Path, existing: Existing, text: &str) -> Result<()> {
 pub(crate) fn check_new(path: &Path) -> Result<()> {
     if fs::symlink_metadata(path).is_ok() {
         bail!(
-            "{}: already exists, and a secret, like what goes with it, is never replaced; name another file",
+            "{}: already exists, and secrets and keys are never replaced; name another file",
             path.display()
         );
     }

@@ -132,7 +132,7 @@ impl Run {
                 count => format!(" and {}", counted(count as u64, "other")),
             };
             say(&format!(
-                "umbel {}: {first}{others} grew during the run; what was added is left out",
+                "umbel {}: {first}{others} grew during the run; the added data is left out",
                 self.verb
             ));
         }
@@ -158,7 +158,7 @@ impl Run {
             && !self.voice.json
         {
             say(&format!(
-                "umbel {}: assumed keys of type {}, since the filter does not record it; choose another type with --key-type",
+                "umbel {}: assumed keys of type {}, because the filter records no type; choose another with --key-type",
                 self.verb,
                 key_type.name()
             ));
@@ -410,10 +410,10 @@ pub(crate) fn insist(warning: &str) {
 }
 
 /// Prints a line on standard error; one that begins with `umbel: ` gets the verb. Failing to do so is no error. What
-/// begins with `umbel: warning: ` goes into the report with `--json`, and nowhere with `--quiet`.
+/// begins with `umbel: warning: ` goes nowhere with `--quiet`, and into the report with `--json`.
 pub(crate) fn say(words: &str) {
     match words.strip_prefix("umbel: warning: ") {
-        Some(_) if QUIET.load(Ordering::Relaxed) && warnings().is_none() => {}
+        Some(_) if QUIET.load(Ordering::Relaxed) => {}
         Some(warning) => insist(warning),
         None => print_line(words),
     }

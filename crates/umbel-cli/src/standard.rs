@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 /// Whether a path means a standard stream.
 pub(crate) fn is_standard(path: &Path) -> bool {
@@ -23,6 +23,17 @@ pub(crate) fn name(path: &Path) -> String {
 /// The names of files, for reports.
 pub(crate) fn names(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| name(path)).collect()
+}
+
+/// Refuses to read standard input twice: as two of these paths; or as one, if the lines to look up in that `list` are read from it.
+pub(crate) fn check_once(paths: &[PathBuf], list: Option<&str>) -> Result<()> {
+    match (paths.iter().filter(|path| is_standard(path)).count(), list) {
+        (0, _) | (1, None) => Ok(()),
+        (1, Some(list)) => bail!(
+            "-: standard input can be read only once, and the {list} is read from it; name files of lines"
+        ),
+        _ => bail!("-: standard input can be read only once; name it once"),
+    }
 }
 
 /// Whether standard input is read from a terminal.

@@ -143,12 +143,13 @@ impl Entry {
     pub(crate) fn has_options(&self, hint: &str) -> bool {
         let verb = self.define();
         let has = |word: &str| match word.strip_prefix("--") {
-            Some(name) => [&verb]
+            Some(name) if !name.is_empty() => [&verb]
                 .into_iter()
                 .chain(verb.get_subcommands())
                 .flat_map(Command::get_arguments)
                 .any(|argument| argument.get_long() == Some(name)),
-            None => true,
+            // The end of options is none.
+            _ => true,
         };
         let letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
         hint.contains("umbel ") || hint.split(|other: char| !letter(other)).all(has)

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use umbel::FileError;
 use umbel_foreign::Format;
 use umbel_io::PageReader;
@@ -25,13 +25,35 @@ use crate::private;
 pub(crate) struct Seal {
     pub(crate) key: SecretKey,
     label: Label,
+    /// Whether options gave the name of the list, and the number of the version.
+    given: [bool; 2],
 }
 
 impl Seal {
     /// With the key in a file.
     pub(crate) fn new(key: &Path, list: Option<&String>, serial: Option<u64>) -> Result<Self> {
         let label = Label::new(list.map_or("", String::as_str), serial.unwrap_or(0))?;
-        Ok(Self { key: secret_key(key)?, label })
+        let given = [list.is_some(), serial.is_some()];
+        Ok(Self { key: secret_key(key)?, label, given })
+    }
+
+    /// Refuses to replace a signature by one that silently covers less: whoever requires the name of the list, or a higher
+    /// number, would refuse the file.
+    pub(crate) fn check_replaces(&self, file: &File, path: &Path) -> Result<()> {
+        let Some(old) = signature(file, path, None)? else { return Ok(()) };
+        let (path, list, serial) = (path.display(), old.label().list(), old.label().serial());
+        let [has_list, has_serial] = self.given;
+        if !has_list && !list.is_empty() {
+            bail!(
+                "{path}: is signed as the list {list:?}; name the list again with --list, or --list \"\" for none"
+            );
+        }
+        if !has_serial && serial > 0 {
+            bail!(
+                "{path}: is signed with the serial number {serial}; give --serial, with a higher number if the file changes"
+            );
+        }
+        Ok(())
     }
 }
 
@@ -80,9 +102,9 @@ fn public_key(path: &Path) -> Result<PublicKey> {
 }
 
 /// Checks the signature of a filter that is changed in place, if its signer must be trusted.
-pub(crate) fn check_trust(file: &File, path: &Path, trust: Option<&Trust>) -> Result<()> {
-    let Some(trust) = trust else { return Ok(()) };
-    signature(file, path, Some(trust))?;
+pub(crate) fn check_trust(file: &File, path: &Path, args: &TrustArgs) -> Result<()> {
+    let Some(trust) = trust(args)? else { return Ok(()) };
+    signature(file, path, Some(&trust))?;
     Notes::refuse(path)
 }
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unicodedata
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -513,7 +514,40 @@ def values(dice, folder):
         + "".join(f"{'~' if row[0] in keys[0] else '+'} {text}" for row, text in come))
 
 
-MODELS = [joins, pairs, holders, differences, normalization, records, forms, best, json_values, values]
+def large(dice, folder):
+    """Lines or rows that only some caps hold in memory, repeated in several ways, against dictionaries; one case in twenty."""
+    if dice.random() > 0.05:
+        return
+    count = dice.randrange(100_000, 400_000)
+    shapes = [lambda i: i, lambda i: 7, lambda i: i % (count // 2), lambda i: i // 2, lambda i: i % 1000 if i < count // 2 else i,
+              lambda i: int(count ** random.Random(i).random())]
+    shape, other, moved = dice.choice(shapes), dice.choice(shapes), dice.choice([0, count // 2, count - 5, 2 * count])
+    is_csv = dice.random() < 0.4
+    key = lambda number: f"https://example.org/{number * 0x9E3779B97F4A7C15 % 2**64:020}/{number:024}"
+    record = lambda number, word: f'{key(number)},"{word} ""{number}""\n"' if is_csv else key(number)
+    old = [(number := shape(i), record(number, "old")) for i in range(count)]
+    new = [(number := other(i) + moved, record(number, "new")) for i in range(dice.choice([500, count]))]
+    dice.shuffle(new)
+    header, options = ("url,text", ["--csv", "--key", "url"]) if is_csv else ("", [])
+    begin = lambda more="": f"{more}{header}\n" if is_csv else ""
+    for name, rows in [("old", old), ("new", new)]:
+        (folder / name).write_text(begin() + "".join(f"{text}\n" for _, text in rows))
+    first, counts, others = dict(reversed(old)), Counter(number for number, _ in old + new), dict(new)
+    run = lambda verb, *more: umbel(dice, folder, verb, *options, *more, "old", "new")
+    print_of = lambda rows: begin() + "".join(f"{text}\n" for text in rows)
+    once = dict.fromkeys(number for number, _ in old)
+    assert run("common") == print_of(first[number] for number in once if number in others)
+    assert run("except") == print_of(first[number] for number in once if number not in others)
+    either = dict(reversed(old + new))
+    every = dict.fromkeys(number for number, _ in old + new)
+    assert run("dedup") == print_of(either[number] for number in every)
+    assert run("dedup", "--repeated") == print_of(either[number] for number in every if counts[number] > 1)
+    between = "," if is_csv else "\t"
+    wanted = "".join(f"{counts[number]}{between}{either[number]}\n" for number in every)
+    assert run("dedup", "--count") == begin("count,") + wanted
+
+
+MODELS = [joins, pairs, holders, differences, normalization, records, forms, best, json_values, values, large]
 for model in [model for model in MODELS if model.__name__ in sys.argv[3:]] or MODELS:
     for case in range(CASES):
         with tempfile.TemporaryDirectory() as folder:

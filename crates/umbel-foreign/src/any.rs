@@ -5,24 +5,24 @@ use std::str::FromStr;
 
 use umbel::Comparison;
 
-use crate::bits_and_blooms::{BitsAndBlooms, BitsAndBloomsJson};
-use crate::datasketches::DataSketches;
-use crate::guava::Guava;
-use crate::hadoop::Hadoop;
-use crate::hive::Hive;
-use crate::leveldb::LevelDb;
+use crate::bits_and_blooms::{self, BitsAndBlooms, BitsAndBloomsJson};
+use crate::datasketches::{self, DataSketches};
+use crate::guava::{self, Guava};
+use crate::hadoop::{self, Hadoop};
+use crate::hive::{self, Hive};
+use crate::leveldb::{self, LevelDb};
 use crate::measure::Measure;
-use crate::orc::Orc;
-use crate::parquet::Parquet;
+use crate::orc::{self, Orc};
+use crate::parquet::{self, Parquet};
 use crate::plain::sealed;
-use crate::pybloom::{Pybloom, PybloomScalable};
-use crate::redisbloom::RedisBloom;
+use crate::pybloom::{self, Pybloom, PybloomScalable};
+use crate::redisbloom::{self, RedisBloom};
 use crate::redisbloom_cuckoo::RedisBloomCuckoo;
 use crate::rocksdb::{self, RocksDb, RocksDbLegacy};
-use crate::salted::SaltedSha1;
-use crate::spark::Spark;
-use crate::squid::Squid;
-use crate::valkey_bloom::ValkeyBloom;
+use crate::salted::{self, SaltedSha1};
+use crate::spark::{self, Spark};
+use crate::squid::{self, Squid};
+use crate::valkey_bloom::{self, ValkeyBloom};
 use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
 /// The enum of all systems, and the code they share. Each line is a variant, its type and its formats. The type has
@@ -179,6 +179,16 @@ systems! {
     SaltedSha1(SaltedSha1<S>, SaltedSha1): SaltedSha1;
     /// valkey-bloom.
     ValkeyBloom(ValkeyBloom<S>, ValkeyBloom): ValkeyBloom;
+}
+
+macro_rules! sealed {
+    ($($own:ty),*) => {$(impl sealed::Sealed for $own {})*};
+}
+
+sealed! {
+    bits_and_blooms::Fields, datasketches::Fields, guava::Fields, hadoop::Fields, hive::Fields,
+    leveldb::Fields, orc::Fields, parquet::Fields, pybloom::Fields, salted::Fields, spark::Fields,
+    squid::Fields, redisbloom::Options, valkey_bloom::Properties
 }
 
 /// The holder of a [`Foreign`] filter's content: [`Bytes`], `Vec<u8>` or `&[u8]`. Sealed.

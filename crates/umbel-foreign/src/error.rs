@@ -12,13 +12,13 @@ use crate::{Format, KeyType};
 #[non_exhaustive]
 pub enum Error {
     /// The name of the format is unknown.
-    #[error("{name:?} is not a format of another system; the formats are {}", names(Format::ALL.iter().copied().map(Format::name)))]
+    #[error("unknown format {name:?}; the formats are {}", names(Format::ALL.iter().copied().map(Format::name)))]
     UnknownFormat {
         /// The name.
         name: String,
     },
     /// The name of the type of keys is unknown.
-    #[error("{name:?} is not a type of keys; the types are {}", names(KeyType::ALL.iter().copied().map(KeyType::name)))]
+    #[error("unknown key type {name:?}; the types are {}", names(KeyType::ALL.iter().copied().map(KeyType::name)))]
     UnknownKeyType {
         /// The name.
         name: String,
@@ -99,7 +99,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A line is not a key of the requested type.
-    #[error("\"{}\" is not of type {expected}; name the right type of keys, or leave the line out", line.escape_ascii())]
+    #[error("\"{}\" is not of type {expected}; choose the right key type, or leave the line out", line.escape_ascii())]
     KeyText {
         /// The line.
         line: Vec<u8>,
@@ -147,7 +147,7 @@ pub enum Error {
         right: Value,
     },
     /// Filters of this format have no union.
-    #[error("{format} filters have no union; build one filter from the keys of both")]
+    #[error("{format} filters cannot be merged; build one filter from the keys of both")]
     NoUnion {
         /// Format of the filters.
         format: Format,

@@ -107,7 +107,7 @@ impl Layout for Fields {
         let plan = Plan::new(format, (64 * words, probes.into()), head, 8 * words, Vec::new());
         Ok(plan.warn(
             mitz32 && 64 * words > REACH_OF_MITZ_32,
-            "strategy 0 never uses the bits from 2^31 on: the rate will be above the one asked for",
+            "strategy 0 never uses the bits from 2^31 on: the rate will be higher than requested",
         ))
     }
 

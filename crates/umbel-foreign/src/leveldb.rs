@@ -90,11 +90,11 @@ impl Layout for Fields {
         let plan = Plan::new(format, (8 * bytes, probes.into()), Vec::new(), bytes, vec![probes]);
         let plan = plan.warn(
             wraps,
-            "its size does not fit 32 bits and wraps, as that of the program does: the rate will be far above",
+            "its size does not fit in 32 bits and wraps, as in the other program: the rate will be far higher than requested",
         );
         Ok(plan.warn(
             !wraps && 8 * bytes > REACH,
-            "the bits from 2^32 on are never used: the rate will be above what the bits per key promise",
+            "the bits from 2^32 on are never used: the rate will be higher than the bits per key promise",
         ))
     }
 

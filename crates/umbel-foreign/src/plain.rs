@@ -133,22 +133,9 @@ impl Shape {
     }
 }
 
-/// The existing layouts and rules, which other crates cannot extend.
+/// Other crates cannot extend what has it: the existing layouts, rules and contents.
 pub(crate) mod sealed {
-    use crate::{bits_and_blooms, datasketches, guava, hadoop, hive, leveldb, orc, parquet};
-    use crate::{pybloom, redisbloom, salted, spark, squid, valkey_bloom};
-
     pub trait Sealed {}
-
-    macro_rules! sealed {
-        ($($own:ty),*) => {$(impl Sealed for $own {})*};
-    }
-
-    sealed! {
-        bits_and_blooms::Fields, datasketches::Fields, guava::Fields, hadoop::Fields, hive::Fields,
-        leveldb::Fields, orc::Fields, parquet::Fields, pybloom::Fields, salted::Fields,
-        spark::Fields, squid::Fields, redisbloom::Options, valkey_bloom::Properties
-    }
 }
 
 /// For a layout of which one field is the shape.

@@ -92,11 +92,11 @@ mod legacy {
             let plan = Plan::new(format, (8 * bytes, probes), Vec::new(), bytes, tail);
             let plan = plan.warn(
                 wanted > MOST_BITS,
-                "smaller than the keys need, the size ends at 0xffff0000 bits: the rate will be above",
+                "the keys need more than the largest size, 0xffff0000 bits: the rate will be higher than requested",
             );
             Ok(plan.warn(
                 keys > 3_000_000,
-                "its hash has 32 bits: with so many keys the rate is above what the bits per key promise",
+                "its hash has 32 bits: with so many keys, the rate is higher than the bits per key promise",
             ))
         }
 
@@ -214,7 +214,7 @@ mod fast {
             let plan = Plan::new(format, (8 * bytes, probes), Vec::new(), bytes, tail);
             Ok(plan.warn(
                 wanted > MOST_BYTES.into(),
-                "smaller than the keys need, the size ends at 0xffffffc0 bytes: the rate will be above",
+                "the keys need more than the largest size, 0xffffffc0 bytes: the rate will be higher than requested",
             ))
         }
 

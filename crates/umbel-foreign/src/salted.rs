@@ -55,7 +55,7 @@ impl Layout for Fields {
             return Err(Parameters::refuse(format, "bits", bits, "at least 1"));
         }
         let plan = Plan::new(format, (bits, probes), Vec::new(), bits.div_ceil(8), Vec::new());
-        let warning = "bits from 2^32 on are never used: the rate will be above that of the size";
+        let warning = "bits from 2^32 on are never used: the rate will be higher than planned";
         Ok(plan.warn(bits > REACH, warning))
     }
 

@@ -110,7 +110,7 @@ impl Layout for Fields {
         let plan = Plan::new(format, (64 * words, probes), head, 8 * words, Vec::new());
         Ok(plan.warn(
             v1 && 64 * words > REACH_OF_V1,
-            "version 1 never uses the bits from 2^31 on: the rate will be above the one asked for",
+            "version 1 never uses the bits from 2^31 on: the rate will be higher than requested",
         ))
     }
 

@@ -25,12 +25,12 @@ use crate::{Error, Foreign, ForeignFilter, Format, Key};
 #[non_exhaustive]
 pub enum TableError {
     /// It does not end like a table.
-    #[error(
-        "not a table of LevelDB or RocksDB: it does not end as one does; truncated? copy it again"
-    )]
+    #[error("not a LevelDB or RocksDB table: it does not end like one; truncated? copy it again")]
     NotTable,
     /// A block or a field ends beyond what contains it.
-    #[error("a block or a field of the table ends beyond it; truncated or damaged? copy it again")]
+    #[error(
+        "a block or a field extends beyond the end of the table; truncated or damaged? copy it again"
+    )]
     Short,
     /// A block does not match its checksum.
     #[error(
@@ -53,7 +53,7 @@ pub enum TableError {
         limit: u64,
     },
     /// A part has an unsupported version or kind.
-    #[error("the table has {what} {found}, which is not read")]
+    #[error("the table has {what} {found}, which umbel does not read")]
     Unsupported {
         /// The part.
         what: &'static str,

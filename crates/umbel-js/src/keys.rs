@@ -61,7 +61,7 @@ pub(crate) fn hashes(
         hashes.push(match (form, key) {
             (Some(KeyForm::Integer), Key::Bytes(_))
             | (Some(KeyForm::Bytes), Key::Number(_) | Key::Big(_)) => {
-                return Err("other keys are in it: give Number(key) or String(key)".into());
+                return Err("its keys are of another type: give Number(key) or String(key)".into());
             }
             (Some(KeyForm::Text), Key::Number(_) | Key::Big(_)) => {
                 hasher.hash(digits(integer, is_negative, &mut [0; 20]))

@@ -73,5 +73,5 @@ impl Set {
 
 /// The error of a feature that only the other module has.
 fn elsewhere(what: &str) -> Failure {
-    format!("{what}: import umbel/foreign, which has all kinds and formats, and merges").into()
+    format!("{what}: import umbel/foreign, which has all kinds and formats and can merge").into()
 }

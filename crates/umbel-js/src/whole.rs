@@ -26,7 +26,7 @@ impl Set {
             return Ok(Self::Own(filter));
         }
         let format = match (format, &recognize(file)[..]) {
-            ("", []) => return Err("found no filter, of umbel or of another system".into()),
+            ("", []) => return Err("not a filter, neither umbel's nor another system's".into()),
             ("", [(format, _)] | [(format, true), ..]) => *format,
             ("", several) => {
                 let names: Vec<_> = several.iter().map(|(format, _)| format.name()).collect();
@@ -97,7 +97,7 @@ impl Set {
         match (self, other) {
             (Self::Own(left), Self::Own(right)) => Ok(left.union(right)?),
             (Self::Foreign(left, _), Self::Foreign(right, _)) => Ok(left.union(right)?),
-            _ => Err("a filter of umbel and another system's have no union".into()),
+            _ => Err("an umbel filter and another system's cannot be merged".into()),
         }
     }
 

@@ -138,9 +138,10 @@ pub fn share(text: &str) -> Result<f64, String> {
 }
 
 fn fraction(text: &str) -> Option<f64> {
-    match text.strip_suffix('%') {
-        // Divided, not multiplied by 0.01: 1% is 0.01 to the last bit.
-        Some(percent) => Some(percent.trim_end().parse::<f64>().ok()? / 100.0),
+    match text.strip_suffix('%').map(str::trim_end) {
+        Some(percent) if percent.contains(['e', 'E']) => Some(percent.parse::<f64>().ok()? / 100.0),
+        // As an exponent, not divided: 1.3% is 0.013 to the last bit.
+        Some(percent) => format!("{percent}e-2").parse().ok(),
         None => text.parse().ok(),
     }
 }
@@ -348,6 +349,8 @@ mod tests {
         let fpp = |text: &str| text.parse::<Fpp>().map(|fpp| fpp.0);
         assert_eq!(fpp("1%"), Ok(0.01));
         assert_eq!(fpp("0.1 %"), Ok(0.001));
+        assert_eq!(fpp("1.3%"), Ok(0.013));
+        assert_eq!(fpp("1e-4%"), Ok(1e-6));
         assert_eq!(share("90%"), Ok(0.9));
         assert_eq!(share("0"), Ok(0.0));
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));

@@ -292,7 +292,7 @@ pub(crate) fn profile(files: &mut Files, handle: u32) -> Result<Value, Refused> 
     let (Some(profile), Content::Own { receipt, .. } | Content::Sealed { receipt, .. }) =
         (&file.profile, &file.content)
     else {
-        return Err(Refused::of("handle", format!("{name}: only filters of umbel have a profile")));
+        return Err(Refused::of("handle", format!("{name}: only umbel's filters have a profile")));
     };
     let bars = fill::bars(profile);
     let column = |of: fn(&umbel_report::advice::Stretch) -> f64| {

@@ -23,7 +23,7 @@ const MOST_BYTES: u64 = 1 << 28;
 
 pub(crate) fn answer(files: &Files, asked: &Asked) -> Result<Value, Refused> {
     let Content::Own { filter, .. } = &files.get(asked.handle)?.content else {
-        return Err(Refused::of("handle", "the probes of umbel's own filters can be seen"));
+        return Err(Refused::of("handle", "only umbel's own filters show their probes"));
     };
     let inside = Inside::of(filter);
     let block = u64::from(inside.block_cells());

@@ -76,5 +76,5 @@ test("Firefox: a lesson goes step by step, and Chinese is there", async () => {
   await page.waitForFunction(() => /pear/.test(document.querySelector(".caption").textContent));
   await fits(page);
   await page.getByRole("link", { name: "简体中文" }).click();
-  await page.getByRole("heading", { name: "它如何工作？" }).waitFor();
+  await page.getByRole("heading", { name: "它是怎么工作的？" }).waitFor();
 });

@@ -394,7 +394,7 @@ test("other systems' filters are recognized, and asked which where several fit",
     ["not found", "not found"],
   );
   assert.doesNotMatch(await longs.textContent(".query"), /certainly|not in\b/);
-  assert.match(await longs.textContent(".summary"), /choose their type/);
+  assert.match(await longs.textContent(".summary"), /Choose the right one/);
   await longs.getByLabel("Keys are").selectOption("i64");
   await longs.waitForFunction(() => /^2 of 2 may be in\./.test(document.querySelector(".summary").textContent));
   assert.deepEqual(
@@ -538,10 +538,7 @@ test("files that are no filters, or damaged, are refused with a reason", async (
   ]) {
     writeFileSync(file(name), bytes);
     await page.setInputFiles(".drop input[type=file]", file(name));
-    await page.waitForFunction(
-      (name) => document.querySelector(".busy").textContent.includes(`${name} is not a file of umbel, and fits several systems`),
-      name,
-    );
+    await page.waitForFunction((name) => document.querySelector(".busy").textContent.includes(`${name} is not an umbel file, and fits several systems`), name);
     await page.getByRole("button", { name: "None of these" }).click();
     assert.equal(await page.textContent(".busy"), "");
     assert.equal((await page.$$(".card")).length, 0);

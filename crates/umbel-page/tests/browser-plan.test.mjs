@@ -285,7 +285,7 @@ test("every line of code is copied", async () => {
     const shown = await page.getByRole("region", { name, exact: true }).textContent();
     assert(copied.length > 10 && copied === shown, `${name}: ${copied}`);
   }
-  await page.getByRole("button", { name: "Copy: Copy a link to this goal" }).click();
+  await page.getByRole("button", { name: "Copy a link to this goal" }).click();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), page.url());
 });
 

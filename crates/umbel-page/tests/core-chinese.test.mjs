@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
 
-import { english } from "./english.mjs";
+import { english, unlike } from "./english.mjs";
 import { bytes, file, root, start } from "./core.mjs";
 
 /** A module of the page, with Chinese words. */
@@ -69,10 +69,11 @@ function look(request) {
   } catch (error) {
     if (error.fatal) throw error;
     // The page has words of its own for a reason.
-    if (!error.reason && english(say(error.message))) left.add(`${request.type}: ${say(error.message)}`);
+    if (!error.reason && (english(say(error.message)) || unlike(say(error.message)))) left.add(`${request.type}: ${say(error.message)}`);
     return undefined;
   }
-  for (const text of texts(answer)) if (english(text) && !text.startsWith("a name that umbel does not know")) left.add(`${request.type}: ${text}`);
+  for (const text of texts(answer))
+    if ((english(text) || unlike(text)) && !text.startsWith("a name that umbel does not know")) left.add(`${request.type}: ${text}`);
   return answer;
 }
 function done() {

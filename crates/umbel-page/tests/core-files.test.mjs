@@ -106,7 +106,7 @@ test("a signature is accepted from whom, as what and as new as asked for, and no
     refused({ newer_than: "18446744073709551615" }, /not newer than 18446744073709551615/);
     refused({ trust: "me" }, /public key/, "trust");
     refused({ trust: "", list: "block" }, /a public key to trust; give it/, "trust");
-    refused({ list: "two\nlines" }, /is not the name of a list/, "list");
+    refused({ list: "two\nlines" }, /is not a list name/, "list");
     for (const newer_than of ["new", "-1", "1.5", "18446744073709551616"]) refused({ newer_than }, /is whole and from 0 to 18446744073709551615/, "newer_than");
   }
   // Whatever has no signature is not verified, of whatever format it is.
@@ -259,8 +259,8 @@ test("an index names the files in which umbel find looks", (t) => {
   const good = readFileSync(at("words.index"));
   const flipped = Buffer.from(good);
   flipped[good.length - 200] ^= 1;
-  assert.match(refusal(bytes("a.index", flipped)), /^a\.index: is damaged \(page \d+\); make it again with umbel index/);
-  assert.match(refusal(bytes("a.index", good.subarray(0, good.length - 2000))), /it was cut off or damaged/);
+  assert.match(refusal(bytes("a.index", flipped)), /^a\.index: is damaged \(page \d+\); rebuild it with umbel index/);
+  assert.match(refusal(bytes("a.index", good.subarray(0, good.length - 2000))), /truncated or damaged\?/);
   const [left, right] = ["words.index", "rows.index"].map((name) => open(at(name)).handle);
   assert.throws(() => core.call({ type: "compare", left, right }), /is an index of files, which cannot be compared/);
 });
@@ -305,7 +305,7 @@ test("ten bad files: each has a message that says what is wrong", (t) => {
   const jpeg = Buffer.concat([Buffer.from("ffd8ffe000104a46494600010100", "hex"), Buffer.alloc(3000, "picture")]);
   const parquet = readFileSync(join(root, "testdata/foreign/parquet/groups.parquet"));
   const cases = [
-    ["empty.umbel", Buffer.alloc(0), /^empty\.umbel: not an umbel file: it is empty; name a filter of umbel/],
+    ["empty.umbel", Buffer.alloc(0), /^empty\.umbel: not an umbel file: it is empty; name an umbel filter/],
     ["cut.umbel", good.subarray(0, good.length - 100), /^cut\.umbel: the header declares \d+ bytes, the file has \d+; truncated\? copy it again/],
     ["long.umbel", Buffer.concat([good, Buffer.from("more")]), /something was appended; copy it again/],
     ["flipped.umbel", flipped, /^flipped\.umbel: .*(checksum|damaged)/],

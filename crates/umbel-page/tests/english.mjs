@@ -11,3 +11,10 @@ const PATTERN = new RegExp(
 
 /** Whether a text has a word of English, outside of quotes and commands; a sum is shown as a sign. */
 export const english = (text) => PATTERN.test(text.replace(/“[^”]*”|"[^"]*"|umbel( [a-z]+){1,3}( --[\w-]+)*|sum over \w of/g, ""));
+
+/** Signs of English next to Chinese letters, a space where Chinese has none, or none next to Latin letters and digits. */
+const SIGNS =
+  /[\p{Script=Han}”] ?[,;:?!](?! ?\))|[,;:] ?[\p{Script=Han}“]|\p{Script=Han}\.(?![\w…])|\([^()]*\p{Script=Han}|\p{Script=Han}\(|\)\p{Script=Han}|\d %| [，。：；、（）]|[，。：；、（）] |(?<!\w)"[^"]*"|\p{Script=Han}[\w%]|[\w%]\p{Script=Han}/u;
+
+/** Whether a text in Chinese has such. */
+export const unlike = (text) => /\p{Script=Han}/u.test(text) && SIGNS.test(text);

@@ -96,9 +96,16 @@ test("no words of a link keep the page from answering", async () => {
     assert.match(zh.core(text), /它不存在。$/);
     assert(performance.now() - started < 20_000, word);
   }
-  assert.equal(zh.core('Look up "kiwi": every link is asked. It is not in.'), '查询 "kiwi"：逐个询问所有子过滤器。它不存在。');
+  assert.equal(zh.core('Look up "kiwi": every link is asked. It is not in.'), "查询“kiwi”：逐个询问所有子过滤器。它不存在。");
   assert.equal(zh.core("Bits 2, 5 and 9 are already set and stay set."), "位 2、5 和 9 早已置位，保持不变。");
-  assert.equal(zh.core('Look up "figs": level 1 lets it pass, level 2 refuses it.'), '查询 "figs"：层级 1 放行，层级 2 拒绝。');
+  assert.equal(zh.core('Look up "figs": level 1 lets it pass, level 2 refuses it.'), "查询“figs”：第 1 层放行，第 2 层拒绝。");
+  // A count is that of one part of a list.
+  assert.equal(zh.core("blocked, 8 probes per key"), "blocked，每键探测 8 次");
+  assert.equal(zh.core("84.0 KiB, 4.5 % of the text"), "84.0 KiB，文本的 4.5%");
+  assert.equal(zh.core("n = 0.8 m, best k = 0.87"), "n = 0.8 m，最佳 k = 0.87");
+  // Signs of code stay.
+  assert.equal(zh.core('"x y" has no word'), "“x y”中没有词");
+  assert.equal(zh.core('pass name="x" or {"a": "b"}'), 'pass name="x" or {"a": "b"}');
 });
 
 test("an address is written by the visible view alone, and not too often", async () => {

@@ -59,7 +59,7 @@ impl Codec {
 
     /// Fills `to`, to the last byte.
     pub(crate) fn decompress(&mut self, from: &[u8], to: &mut [u8]) -> Result<()> {
-        let (wanted, wrong) = (to.len(), "decompresses to more or fewer bytes than its header has");
+        let (wanted, wrong) = (to.len(), "decompresses to more or fewer bytes than declared");
         let done = match self {
             Self::None => bail!("is not compressed"),
             Self::Snappy(decoder) => {
@@ -71,7 +71,7 @@ impl Codec {
             Self::Brotli => {
                 // An extension outside Parquet and Brotli's standard: up to 1 GiB. RFC 7932, section 9.1.
                 let large = from.first().is_some_and(|first| first & 0x7f == 0x11);
-                ensure!(!large, "has a window of Brotli larger than 16 MiB");
+                ensure!(!large, "has a Brotli window larger than 16 MiB");
                 fill(brotli_decompressor::Decompressor::new(from, 4096), to)?
             }
             Self::Lz4 => match hadoop(from, to) {

@@ -123,7 +123,7 @@ impl fmt::Display for Reason {
             }
             Self::Present => "has a filter already",
             Self::Empty => "no values",
-            Self::OneValue => "one value, which minimum and maximum tell",
+            Self::OneValue => "one value, which minimum and maximum already show",
             Self::Dictionary => "all values are in the dictionary",
             Self::FewValues => "few different values",
         })

@@ -10,7 +10,7 @@ use std::slice::ChunksExact;
 use anyhow::{Context, Result, ensure};
 
 /// The error for bytes that do not match the number of values.
-const INEXACT: &str = "its values have other bytes than their number and type tell; damaged? copy the file again. If it is whole, write the filters when the file is made";
+const INEXACT: &str = "its values do not have the size that their number and type imply; damaged? copy the file again. If it is intact, write the filters when the file is made";
 const ENDS: &str = "its values end too early; damaged? copy the file again";
 
 /// Values of `width` bytes, one after the other.
@@ -146,7 +146,7 @@ pub(crate) fn delta_bytes(
         let (shared, more) = (length_of(prefix.0)?, length_of(rest.0)?);
         ensure!(
             shared <= value.len(),
-            "a value begins with more than the one before; damaged? copy the file again"
+            "a value repeats more bytes than the previous value has; damaged? copy the file again"
         );
         if is_first || shared < value.len() || more > 0 {
             value.truncate(shared);
@@ -225,7 +225,7 @@ impl<'a> Deltas<'a> {
             && block.is_multiple_of(8 * minis);
         ensure!(
             right,
-            "has blocks of {block} values in {minis} parts, and 8 to {} in parts of eights are read; damaged? copy the file again",
+            "has blocks of {block} values in {minis} parts, but umbel reads 8 to {} in parts of multiples of 8; damaged? copy the file again",
             Self::MOST
         );
         let minis = minis as usize;

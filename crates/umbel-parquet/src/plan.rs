@@ -115,7 +115,7 @@ impl Plan {
         let unknown = self.bytes.len() - self.footer.length;
         if unknown > 0 {
             bail!(
-                "has {unknown} bytes of unknown meaning behind its footer, which may be a signature over it"
+                "has {unknown} unknown bytes after its footer, perhaps its signature; write the filters when the file is made"
             );
         }
         let mut removed = match &edit.remove {
@@ -203,7 +203,9 @@ impl Plan {
         let column = self.column(number);
         let path = &column.path;
         if column.physical == Physical::Boolean {
-            bail!("column {path} is of type BOOLEAN, which has no filters: there are two values");
+            bail!(
+                "column {path} is BOOLEAN, a type without filters, because it has only two values"
+            );
         }
         for (row_group, group) in self.footer.row_groups.iter().enumerate() {
             let chunk = &group.chunks[number];
@@ -211,14 +213,12 @@ impl Plan {
                 bail!("column {path} is encrypted, and umbel does not decrypt");
             }
             if chunk.elsewhere {
-                bail!(
-                    "the pages of column {path} are in another file, which umbel does not look for"
-                );
+                bail!("the pages of column {path} are in another file, which umbel does not open");
             }
             let within = chunk.pages.start >= 4 && chunk.pages.end <= self.body;
             if chunk.values > 0 && !within {
                 bail!(
-                    "the pages of column {path} in row group {row_group} should be in front of the footer, but are at bytes {} to {} of {}; truncated or damaged? copy it again",
+                    "the pages of column {path} in row group {row_group} should be before the footer, but are at bytes {} to {} of {}; truncated or damaged? copy it again",
                     chunk.pages.start,
                     chunk.pages.end,
                     self.before.len()

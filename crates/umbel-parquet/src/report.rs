@@ -276,7 +276,7 @@ impl<F: ReadAt> Chunk<'_, F> {
         }
         let read = || -> Result<_> {
             if self.about.elsewhere {
-                bail!("is in another file, which umbel does not look for; name that one instead");
+                bail!("is in another file, which umbel does not open; name that file instead");
             }
             let length = self.file.length;
             let from = self.offset().filter(|offset| *offset < length);

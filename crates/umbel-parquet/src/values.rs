@@ -106,7 +106,7 @@ fn values<'a>(
                     // BIT_PACKED, in old files.
                     4 => (page.values * u64::from(u32::BITS - most.leading_zeros())).div_ceil(8),
                     other => bail!(
-                        "has levels in the encoding {other}, which is not known; write the filters when the file is made"
+                        "has levels in the unknown encoding {other}; write the filters when the file is made"
                     ),
                 };
                 let length = usize::try_from(length).ok();
@@ -150,7 +150,7 @@ fn hash_page(
     if physical == fixed && width == 0 {
         ensure!(
             bytes.is_empty(),
-            "has values of 0 bytes, but has bytes; damaged? copy the file again"
+            "has values of 0 bytes, but is not empty; damaged? copy the file again"
         );
         hashes.push(Key::Bytes(&[]));
         return Ok(());
@@ -204,7 +204,7 @@ fn hash_page(
             "has values of {physical} in the encoding {encoding}, which umbel does not read; write the filters when the file is made"
         ),
     }
-    ensure!(!wrong, "has values of other lengths than {width} bytes; damaged? copy the file again");
+    ensure!(!wrong, "has values that are not {width} bytes long; damaged? copy the file again");
     Ok(())
 }
 

@@ -379,7 +379,7 @@ fn the_bytes_depend_on_neither_threads_nor_memory() {
 fn what_cannot_be_edited_is_refused_with_the_reason() {
     let (_dir, old, new) = folder(WriterProperties::builder().build(), &[ROWS]);
     for (columns, words) in [
-        (["flag"], "BOOLEAN, which has no filters"),
+        (["flag"], "BOOLEAN, a type without filters"),
         (["user"], "the columns in it: user.host"),
         (["lage"], "did you mean \"large\"?"),
     ] {
@@ -396,7 +396,7 @@ fn what_cannot_be_edited_is_refused_with_the_reason() {
     bytes.extend(b"PAR1");
     fs::write(&old, &bytes).unwrap();
     let error = format!("{:#}", edit(&old, &new, &to_remove()).unwrap_err());
-    assert!(error.contains("28 bytes of unknown meaning"), "{error}");
+    assert!(error.contains("28 unknown bytes"), "{error}");
     // Truncated anywhere, the file is refused.
     for length in (0..bytes.len()).step_by(97) {
         fs::write(&old, &bytes[..length]).unwrap();
@@ -556,8 +556,8 @@ fn a_dictionary_is_read_or_refused() {
     let right = with(bytes::page(2, &42i32.to_le_bytes(), 4, 1, 0));
     assert!(has(&right, Key::I32(42)) && has(&right, Key::I32(7)) && !has(&right, Key::I32(41)));
     // A byte too many, too many values, and an unknown encoding.
-    is_refused(&with(bytes::page(2, b"*\0\0\0\0", 5, 1, 0)), "other bytes");
-    is_refused(&with(bytes::page(2, b"*\0\0\0", 4, 6_000_000, 0)), "other bytes");
+    is_refused(&with(bytes::page(2, b"*\0\0\0\0", 5, 1, 0)), "do not have the size");
+    is_refused(&with(bytes::page(2, b"*\0\0\0", 4, 6_000_000, 0)), "do not have the size");
     is_refused(&with(bytes::page(2, b"*\0\0\0", 4, 1, 4)), "encoding 4");
     // Values of a fixed length behind it, as older files of the crate `parquet` have them.
     let old = bytes::page(2, b"\x04\0\0\0abcd", 8, 1, 0);
@@ -574,11 +574,11 @@ fn a_dictionary_is_read_or_refused() {
 fn pages_of_other_bytes_than_their_values_are_refused() {
     for (body, values) in [(&b"\x07\0\0\0\0"[..], 1), (b"\x07\0\0\0", 2), (b"", 1)] {
         let page = bytes::page(0, body, body.len(), values, 0);
-        is_refused(&bytes::file(&page, INT32, 0, values), "other bytes");
+        is_refused(&bytes::file(&page, INT32, 0, values), "do not have the size");
     }
     for body in [&b"\x02\0\0\0a"[..], b"\x01\0\0\0ab", b"\x01\0\0\0a\0\0\0\0"] {
         let page = bytes::page(0, body, body.len(), 1, 0);
-        is_refused(&bytes::file(&page, BYTES, 0, 1), "other bytes");
+        is_refused(&bytes::file(&page, BYTES, 0, 1), "do not have the size");
     }
 }
 

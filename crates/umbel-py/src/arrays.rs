@@ -114,7 +114,7 @@ impl Buffer {
     ) -> PyResult<Self> {
         if buffer.dimensions() != 1 {
             return Err(PyTypeError::new_err(format!(
-                "an array of {} dimensions has no column of keys; give one of one dimension",
+                "an array of {} dimensions is not a column of keys; give a one-dimensional array",
                 buffer.dimensions()
             )));
         }
@@ -150,7 +150,7 @@ impl Buffer {
         let made = Self { buffer, items, valid };
         if matches!(items, Items::Bytes) && made.may_be_cut() {
             return Err(PyTypeError::new_err(format!(
-                "NumPy cuts zeros at the end of bytes of a fixed width, and these are no text; give them as they are: \
+                "NumPy drops zeros at the end of fixed-width bytes, and these are not text; pass them unchanged: \
                  column.view(\"V{}\")",
                 made.width()
             )));
@@ -218,7 +218,7 @@ impl Buffer {
                 (Some(point), _) => to.extend(point.encode_utf8(&mut [0; 4]).bytes()),
                 (None, 0xDC80..=0xDCFF) => to.push(point as u8),
                 (None, _) => {
-                    let text = format!("item {i} has {point:#x}, which is no character");
+                    let text = format!("item {i} has {point:#x}, which is not a character");
                     return Err(Failure::Value(text));
                 }
             }

@@ -94,7 +94,7 @@ impl<'py> Feeds<'py> {
                 // Each would get a part of its lines.
                 if self.feeds.iter().any(same) {
                     return Err(PyValueError::new_err(format!(
-                        "input {} is an iterator that is an input already, and can be read only once; make a list of it",
+                        "input {} is an iterator that is already another input, and can be read only once; make a list of it",
                         number + 1
                     )));
                 }
@@ -130,7 +130,7 @@ impl<'py> Feeds<'py> {
             let is_column = lines.is_column()?;
             if is_column && (form.skip > 0 || form.comment.is_some()) {
                 return Err(PyValueError::new_err(format!(
-                    "input {} is a column of values, which has no lines in front of them and no comments; leave skip and comment out",
+                    "input {} is a column of values, without leading lines or comments; omit skip and comment",
                     *number + 1
                 )));
             }
@@ -153,7 +153,7 @@ impl<'py> Feeds<'py> {
         match columns.first() {
             None => Ok((found > 0).then_some(true)),
             Some(number) => Err(PyValueError::new_err(format!(
-                "input {number} is a column, which has no header, as others may have: give a list of lines whose first is the \
+                "input {number} is a column without a header, and other inputs may have one: give a list of lines whose first is the \
                  header, or header=False for all inputs"
             ))),
         }
@@ -242,8 +242,7 @@ impl Header {
             (false, [name]) if by_number && width == 1 && line != name.as_bytes() => {
                 let line = String::from_utf8_lossy(line);
                 return Err(PyValueError::new_err(format!(
-                    "input {}: its first line, {line}, is a header or a value: name the field by the header, or give the values as \
-                     a column, such as an array of NumPy",
+                    "input {}: its first line, {line}, could be a header or a value: name the field by the header, or give the values as a column, such as a NumPy array",
                     number + 1
                 )));
             }

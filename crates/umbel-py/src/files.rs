@@ -119,8 +119,7 @@ impl Origin {
 
     /// Keeps others from changing the file at `path`, if it exists, and refuses to replace changes that others made.
     fn claim(&self, path: &Path) -> anyhow::Result<Option<File>> {
-        const REMEDY: &str =
-            "to change a file that others change, too, use umbel.update, or save to another one";
+        const REMEDY: &str = "to change a file that other programs also change, use umbel.update, or save to another file";
         let name = || path.display().to_string();
         let file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -134,7 +133,7 @@ impl Origin {
         let lock = atomic::lock(file, path, &|| File::open(path).with_context(name), &mut refuse);
         if busy {
             bail!(
-                "{}: another process is changing it, or umbel.update of this one, which saves it by itself; {REMEDY}",
+                "{}: another process is changing it, or umbel.update in this one, which will save it; {REMEDY}",
                 path.display()
             );
         }
@@ -232,7 +231,7 @@ pub(crate) fn open<'py>(
     }
     if shared && (mmap || trust.is_some() || kinds_of != (None, None)) {
         return Err(PyTypeError::new_err(
-            "shared: goes only with secret; omit mmap, trust, format and key_type",
+            "shared: secret is the only other option allowed; omit mmap, trust, format and key_type",
         ));
     }
     if shared {
@@ -300,7 +299,7 @@ pub(crate) fn open<'py>(
 /// The error of a file that is opened with an option, although an interrupted run noted lines next to it.
 pub(crate) fn unsaved(path: &Path, option: &str) -> PyErr {
     PyValueError::new_err(format!(
-        "{0}: {1} has lines that a run of umbel unseen recorded since the filter was saved; open it without {option}, or save \
+        "{0}: {1} has lines that umbel unseen recorded since the filter was saved; open it without {option}, or save \
          them with umbel unseen {0} </dev/null",
         path.display(),
         journal::path_of(path).display()
@@ -383,7 +382,7 @@ fn own(filter: Inner, (_, key_type): (Option<Format>, Option<KeyType>)) -> Resul
     match key_type {
         None => Ok(filter),
         Some(_) => Err(Failure::Value(
-            "this is a filter of umbel, whose keys have no type; omit key_type".to_owned(),
+            "this is an umbel filter, whose keys have no type; omit key_type".to_owned(),
         )),
     }
 }
@@ -409,13 +408,13 @@ pub(crate) fn decode(
     let found = umbel_foreign::recognize(data);
     match &found[..] {
         [(format, true), ..] => foreign(*format),
-        [] => Err(Failure::Value(format!(
-            "{refused}, or say its format when another system wrote it"
-        ))),
+        [] => {
+            Err(Failure::Value(format!("{refused}, or give its format if another system wrote it")))
+        }
         some => {
             let names: Vec<_> = some.iter().map(|(format, _)| format.name()).collect();
             Err(Failure::Value(format!(
-                "{refused}, or say its format when another system wrote it: its content could be that of {}",
+                "{refused}, or give its format if another system wrote it: its content could be that of {}",
                 names.join(", ")
             )))
         }

@@ -23,7 +23,7 @@ pyo3::create_exception!(
     umbel,
     OverfilledWarning,
     PyUserWarning,
-    "A filter holds more keys than it was planned for, so that its false positive rate is higher. Given once per filter."
+    "A filter holds more keys than planned, so its false positive rate is higher. Issued once per filter."
 );
 
 /// A filter: `key in filter` is False for certain, or True with the filter's false positive rate.
@@ -204,7 +204,7 @@ impl Filter {
         }
         self.unchecked.store(u64::MAX, Relaxed);
         let text = format!(
-            "the filter holds about {:.0} keys, planned are {planned}: its false positive rate is {:.3e}, not {}; make a larger \
+            "the filter holds about {:.0} keys, but was planned for {planned}: its false positive rate is {:.3e}, not {}; make a larger \
              one, or a Scalable",
             receipt.keys.value,
             receipt.fpp,
@@ -293,7 +293,7 @@ impl Filter {
             error.add_note(
                 py,
                 format!(
-                    "{} keys were recorded before; their answers are in `answers` of this exception",
+                    "{} keys were recorded before this error; their answers are in its attribute `answers`",
                     answers.answers.len()
                 ),
             )?;

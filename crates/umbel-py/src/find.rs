@@ -96,7 +96,7 @@ pub(crate) fn find(
     } = search.map_err(of_job)?;
     if let Some(gone) = gone.first() {
         return Err(PyFileNotFoundError::new_err(format!(
-            "{}: is in the index, and gone; drop it with umbel.index({:?}, update=True)",
+            "{}: is in the index but no longer exists; drop it with umbel.index({:?}, update=True)",
             gone.display(),
             from.display().to_string()
         )));

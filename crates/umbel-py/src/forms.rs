@@ -98,7 +98,7 @@ pub(crate) fn form(given: &Bound<'_, PyDict>) -> PyResult<(Form, Vec<u8>)> {
         None if key.is_empty() => Records::Lines(end),
         None => {
             return Err(PyValueError::new_err(
-                "key names a field of a record: say what a record is with records=\"csv\", \"tsv\", \"jsonl\" or \"fields\"",
+                "key names a field of a record: set the format with records=\"csv\", \"tsv\", \"jsonl\" or \"fields\"",
             ));
         }
         Some("csv") if quotes => Records::Csv { delimiter, header, key, raw },

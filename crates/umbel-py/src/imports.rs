@@ -230,7 +230,7 @@ fn type_of(schema: &FFI_ArrowSchema) -> PyResult<DataType> {
 /// Non-null pointers of the schema point to what the interface specifies.
 unsafe fn check_schema(schema: *const Layout) -> Result<(), String> {
     // SAFETY: the caller promises it.
-    let schema = unsafe { schema.as_ref() }.ok_or("a child is not there")?;
+    let schema = unsafe { schema.as_ref() }.ok_or("a child is missing")?;
     let text = |text: *const c_char| {
         // SAFETY: as above; texts of the interface end with a zero.
         let text = unsafe { CStr::from_ptr(text) };
@@ -382,7 +382,7 @@ fn check_counts(array: &FFI_ArrowArray, of: &DataType) -> Checked<()> {
         _ => false,
     };
     if is_long {
-        return damaged(format!("buffers of {of} are not there, or have negative lengths"));
+        return damaged(format!("buffers of {of} are missing, or have negative lengths"));
     }
     let children = children(of);
     if array.num_children() != children.len() {

@@ -155,6 +155,10 @@ pub(crate) fn job<'py>(
             let paths = paths.into_iter().collect::<PyResult<Vec<_>>>()?;
             files(&paths).check().map_err(of_job)?;
             has_files = !files(&paths).is_empty();
+            options.form.further = tolerance.iter().map(|(column, _)| column.clone()).collect();
+            // Under one header, rows have the columns of both inputs.
+            options.form.by_name =
+                !options.form.ignored.is_empty() && (has_files || marks != Marks::InFront);
             Box::new(move |inputs, options, out| {
                 let job = Diff::new(inputs, options)?.paired(old || by_cells);
                 let report = match out {
@@ -196,6 +200,9 @@ pub(crate) fn job<'py>(
             let (keep, all) = (option::<String>(own, "keep")?, option::<bool>(own, "all")?);
             if Keep::named(&keep).is_none() {
                 return Err(choice("keep", "first, last, min:FIELD or max:FIELD", &keep));
+            }
+            if let Some(Keep::Least(field) | Keep::Greatest(field)) = Keep::named(&keep) {
+                options.form.further.push(field.to_owned());
             }
             let distinct = Distinct {
                 at_most: if unique { 1 } else { u64::MAX },

@@ -90,7 +90,7 @@ fn plan_of(
     let plan = match (keys, fpp, memory) {
         (Some(_), Some(_), Some(_)) => {
             return Err(PyValueError::new_err(
-                "keys, fpp and memory: two of them give the third; leave one out",
+                "keys, fpp and memory: two of them determine the third; leave one out",
             ));
         }
         (Some(keys), fpp, None) => Plan::for_keys(variant, keys, fpp.unwrap_or(0.01)),
@@ -515,7 +515,7 @@ fn not_in_map(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, room: u32, fpp: 
     if value.call_method0("__index__").is_err() {
         let name =
             value.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
-        return PyTypeError::new_err(format!("the value of {key:?} is to be an int, not {name}"));
+        return PyTypeError::new_err(format!("the value of {key:?} must be an int, not {name}"));
     }
     PyValueError::new_err(format!(
         "the value of {key:?} is {value}: with fpp={fpp}, a map has values from 0 to 2**{room} - 1; \

@@ -239,7 +239,7 @@ pub(crate) fn compared(left: &Inner, right: &Inner) -> Result<Found, Failure> {
 
 pub(crate) fn mixed() -> Failure {
     Failure::Type(
-        "a filter of umbel and one of another system do not go together; build both in one format"
+        "an umbel filter and another system's cannot be combined; build both in one format"
             .to_owned(),
     )
 }

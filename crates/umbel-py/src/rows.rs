@@ -132,7 +132,7 @@ fn fields_of<S: AsRef<[Block]>>(
         return Ok((0..rows.width).collect());
     }
     Err(Failure::Value(format!(
-        "a row has {} values, and the filter the fields {}; name the columns",
+        "a row has {} values, but the filter has the fields {}; name the columns",
         rows.width,
         fields.join(", ")
     )))
@@ -503,7 +503,7 @@ fn named(names: &[String]) -> PyResult<()> {
 }
 
 fn several(name: &str) -> String {
-    format!("there are several columns {name}; give the one of the key a name of its own")
+    format!("several columns are named {name}; rename the key column")
 }
 
 fn missing(name: &str, has: &str) -> PyErr {

@@ -101,7 +101,7 @@ pub(crate) fn name_key(inputs: &[(NamedInput, Shape)], form: &mut Form) -> PyRes
         form.others = vec!["1".to_owned()];
     } else if !named {
         return Err(PyValueError::new_err(format!(
-            "input {}: bare keys go with records whose key is a column with a name or a member of JSON; give records, or bare \
+            "input {}: bare keys can be compared only with records whose key is a named column or a JSON member; give records, or bare \
              keys for all inputs after the first",
             number + 1
         )));

@@ -177,7 +177,7 @@ impl Shared {
             match forked || named.id == open.id {
                 true => Ok(sealed),
                 false => Err(PyOSError::new_err(format!(
-                    "{name}: was replaced while it was in shared use; what was added since is not in the file that is there now"
+                    "{name}: was replaced while it was in shared use; keys added since are not in the new file"
                 ))),
             }
         })

@@ -24,7 +24,7 @@ pub(crate) fn trusted(
     let Some(path) = path else {
         return match (list, newer_than) {
             (None, None) => Ok(None),
-            _ => Err(PyTypeError::new_err("list and newer_than are checked with trust; give it")),
+            _ => Err(PyTypeError::new_err("list and newer_than require trust; give it as well")),
         };
     };
     let name = path.name();

@@ -119,8 +119,7 @@ impl Update {
         };
         if claim.process != process::id() {
             return Err(PyRuntimeError::new_err(format!(
-                "{}: this process was forked inside of umbel.update, and only its parent saves the file; end it there, as with \
-                 os._exit",
+                "{}: this process was forked inside of umbel.update, and only its parent saves the file; end it there, for example with os._exit",
                 self.path.name()
             )));
         }

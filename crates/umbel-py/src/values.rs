@@ -30,7 +30,7 @@ pub(crate) fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
         Ok(keys) if keys > 0 => Ok(keys),
         Ok(_) => Err(refused()),
         Err(_) => Err(PyTypeError::new_err(format!(
-            "{name}: expected an int, found {}; to make a filter of keys, make it for their number and add them",
+            "{name}: expected an int, found {}; to build a filter of keys, create it for their number and add them",
             value.get_type().name()?
         ))),
     }

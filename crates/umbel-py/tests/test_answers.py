@@ -83,9 +83,9 @@ def test_a_map_does_not_keep_its_keys():
         (2**64, ValueError, r"the value of 'a' is 18446744073709551616: .* 2\*\*50 - 1"),
         (-1, ValueError, r"the value of 'a' is -1: .* values from 0"),
         (np.int64(-1), ValueError, r"the value of 'a' is -1: .* values from 0"),
-        ("1", TypeError, "the value of 'a' is to be an int, not str"),
-        (1.5, TypeError, "the value of 'a' is to be an int, not float"),
-        (None, TypeError, "the value of 'a' is to be an int, not NoneType"),
+        ("1", TypeError, "the value of 'a' must be an int, not str"),
+        (1.5, TypeError, "the value of 'a' must be an int, not float"),
+        (None, TypeError, "the value of 'a' must be an int, not NoneType"),
     ],
 )
 def test_values_that_a_map_has_no_room_for(value, error, match):

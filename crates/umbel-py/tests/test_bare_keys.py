@@ -40,7 +40,9 @@ def test_keys_against_sets(tmp_path_factory, ids, keys, as_json):
         numbers = lambda found: [row[0] for row in list(csv.reader(io.StringIO("\n".join(found))))[1:]]  # noqa: E731
     # A list may be of lines of an open file.
     of_lines = {key.removesuffix("\n") for key in keys}
-    if not (as_json and keys and keys[0].strip().startswith("{")):
+    # The first that is not a blank line tells whether they are JSON.
+    first = next((key for key in keys if not key.startswith("\n")), keys[-1] if keys else "")
+    if not (as_json and first.strip().startswith("{")):
         for of in (list, iter, pl.Series, lambda values: pa.array(values, pa.string()), lambda values: pd.Series(values, dtype="str")):
             wanted = of_lines if of in (list, iter) else set(keys)
             assert numbers(umbel.common(path, of(keys), all=True, **options)) == [n for n, value in rows if value in wanted]
@@ -106,7 +108,7 @@ def test_inputs_of_keys_are_inputs_as_any(orders):
     (orders / "s.csv").write_text("id;x\n8;1\n")
     assert list(umbel.except_(o, orders / "s.csv", ["7"], delimiter=[",", ";"], **given)) == ["id,name", "9,eve"]
     once = iter(["7", "8"])
-    with pytest.raises(ValueError, match="input 3 is an iterator that is an input already"):
+    with pytest.raises(ValueError, match="input 3 is an iterator that is already another input"):
         umbel.common(o, once, once, **given)
     for words, keys in [("a line is str, bytes or int, not float", [8.5]), ("not NoneType", [None]), ("an array of float64 has none", np.array([8.5]))]:
         with pytest.raises(TypeError, match=words):

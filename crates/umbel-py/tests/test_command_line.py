@@ -113,7 +113,7 @@ def test_what_an_interrupted_run_recorded(tmp_path):
     with pytest.raises(ValueError, match="without mmap"):
         umbel.open(seen, mmap=True)
     run("filter", "key", "new", "--signing", "-o", tmp_path / "ours")
-    with pytest.raises(OSError, match="whose signature does not cover them"):
+    with pytest.raises(OSError, match="adds lines that the filter's signature does not cover"):
         umbel.open(seen, trust=tmp_path / "ours.pub")
     run("unseen", "-q", seen, input=b"")
     assert all(umbel.open(seen, mmap=True).contains_many(recorded))

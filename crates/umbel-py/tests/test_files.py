@@ -81,6 +81,18 @@ def test_records(tmp_path):
     assert list(seen) == ["- 1,ann", "+ 3,eve"]
     with pytest.raises(ValueError, match="ignore_columns"):
         umbel.diff(old, new, ignore_columns="name")
+    more = write(tmp_path / "more.csv", ["name,stock,id", "bo,5,2", "ann,7,1"])
+    changed = {"records": "csv", "key": "id", "ignore_columns": "stock"}
+    assert list(umbel.diff(old, more, **changed)) == ["~ 2,bo,5"]
+    assert list(umbel.diff(old, more, mark_column=True, old=True, **changed)) == ["change,id,name,stock", "<,2,bob,", "~,2,bo,5"]
+    with pytest.raises(ValueError, match='column 1 is "name", not "id"; name the column'):
+        umbel.dedup(old, more, records="csv", key="1", by_name=True)
+    with pytest.warns(UserWarning, match='column 1 is "name", not "id" as in .*old.csv; name the column'):
+        assert len(list(umbel.except_(old, more, records="csv", key="1"))) == 3
+    assert list(umbel.diff(old, more, records="csv", key={"1": "3"}, ignore_columns="stock")) == ["~ 2,bo,5"]
+    amounts = ["k,d", 'a,"1,234.50"', "a,1000"]
+    assert list(umbel.dedup(amounts, records="csv", key="k", keep="max:d", normalize="thousands")) == ["k,d", 'a,"1,234.50"']
+    assert list(umbel.dedup(["3", "20", "100"], sort=True, normalize="number")) == ["3", "20", "100"]
     json = ['{"id":1}', '{"id":1,"x":2}', "{}"]
     kept = umbel.dedup(json, records="jsonl", key="id", missing="skip", keep="last")
     assert list(kept) == ['{"id":1,"x":2}'] and kept.report.missing == 1
@@ -207,7 +219,7 @@ def test_a_column_has_no_header(tmp_path, of):
         lambda: umbel.dedup(orders, of([7, 8]), records="csv", key="id"),
         lambda: umbel.common(orders, of([7, 8]), records="csv"),
     ]:
-        with pytest.raises(ValueError, match="is a column, which has no header"):
+        with pytest.raises(ValueError, match="is a column without a header"):
             refused()
     if of not in (list, iter):
         texts = of(["x,ann", '"a,b",bob'])
@@ -265,7 +277,7 @@ def test_filters_are_no_lines(tmp_path):
     umbel.index(tmp_path / "i", folder)
     (tmp_path / "delta").write_bytes(filter.delta(other))
     filter.save(tmp_path / "f"), filter.save(tmp_path / "p", packed=True), filter.save(folder / "b")
-    for name, what in [("f", "f: is a filter of umbel"), ("p", "p: is a filter"), ("delta", "a delta between"), ("i", "an index of umbel"), ("folder", "b: is a filter")]:
+    for name, what in [("f", "f: is an umbel filter"), ("p", "p: is an umbel filter"), ("delta", "an umbel delta"), ("i", "an umbel index"), ("folder", "b: is an umbel filter")]:
         path = tmp_path / name
         for job in [
             lambda: umbel.dedup(path, recursive=True), lambda: umbel.common(["1"], path, recursive=True), lambda: umbel.except_(path, ["1"], recursive=True, fpp=0.1),
@@ -274,7 +286,7 @@ def test_filters_are_no_lines(tmp_path):
         ]:
             with pytest.raises(ValueError, match=what):
                 job()
-    with pytest.raises(ValueError, match="is a filter of umbel, not lines"):
+    with pytest.raises(ValueError, match="is an umbel filter, not lines"):
         umbel.dedup((tmp_path / "f").as_uri())
 
 

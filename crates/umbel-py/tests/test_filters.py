@@ -98,7 +98,7 @@ def test_estimates_and_rates():
     # Binomial with the rate of its own bits: six standard deviations.
     assert abs(hits - receipt.fpp * 1e5) < 6 * (receipt.fpp * 1e5) ** 0.5
     assert "100000" in repr(filter) and "fpp" in repr(receipt)
-    with pytest.warns(umbel.OverfilledWarning, match="holds about .* planned are 100000"):
+    with pytest.warns(umbel.OverfilledWarning, match="holds about .* planned for 100000"):
         filter.update(range(10**6, 12 * 10**5))
     assert filter.receipt().over_filled
     filter.clear()

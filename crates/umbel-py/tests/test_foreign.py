@@ -109,5 +109,5 @@ def test_a_type_of_keys_is_refused_for_filters_of_umbel(tmp_path):
         lambda: umbel.open(path, key_type="utf16", mmap=True),
         lambda: umbel.from_bytes(path.read_bytes(), key_type="utf16"),
     ]:
-        with pytest.raises(ValueError, match="this is a filter of umbel, whose keys have no type; omit key_type"):
+        with pytest.raises(ValueError, match="this is an umbel filter, whose keys have no type; omit key_type"):
             opened()

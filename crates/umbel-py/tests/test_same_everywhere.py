@@ -165,6 +165,6 @@ def test_relations_of_duckdb_are_tables(folder):
 def test_a_window_by_time_that_is_too_full_warns():
     for add in (lambda window: window.update(range(20_000)), lambda window: [window.add_at(key, 5) for key in range(20_000)]):
         window = umbel.Window(1000, 0.01, span=60)
-        with pytest.warns(umbel.OverfilledWarning, match="planned are 1000") as warned:
+        with pytest.warns(umbel.OverfilledWarning, match="planned for 1000") as warned:
             add(window)
         assert len(warned) == 1

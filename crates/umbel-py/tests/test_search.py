@@ -74,7 +74,7 @@ def test_what_changes_is_found_and_what_is_gone_is_an_error(tmp_path: Path) -> N
     assert (made.files, made.files_read) == (7, 2)
     assert len(umbel.find(index, "needle")) == 2
     (logs / "2.log").unlink()
-    with pytest.raises(FileNotFoundError, match=r"2\.log: is in the index, and gone"):
+    with pytest.raises(FileNotFoundError, match=r"2\.log: is in the index but no longer exists"):
         umbel.find(index, "needle")
     assert umbel.index(index, update=True).files_gone == 1
     assert len(umbel.find(index, "needle")) == 2

@@ -162,7 +162,7 @@ def test_what_changed_is_told_by_cells():
     assert diff(cells=True, tolerance={"price": 0.01}) == ["id,column,old,new", "2,price,2,3"]
     assert diff(mark_column=True) == ["change,id,price", "-,3,x", "~,1,1.001", "~,2,3", "+,4,y"]
     assert diff(tolerance={"price": 1}) == ["- 3,x", "+ 4,y"]
-    with pytest.raises(ValueError, match="name it with key"):
+    with pytest.raises(ValueError, match="name the fields with key"):
         umbel.diff(old, new, records="csv", cells=True)
     with pytest.raises(ValueError, match="cost"):
         umbel.diff(old, new, records="csv", key="id", tolerance={"cost": 1})
@@ -187,7 +187,7 @@ def test_the_best_row_and_every_row_of_a_key():
     assert list(umbel.dedup(rows, records="csv", key="id", repeated=True, all=True, line_number=True)) == ["line,id,n", "2,a,9", "4,a,10", "5,a,"]
     with pytest.raises(ValueError, match="keep: expected first, last, min:FIELD or max:FIELD, found best"):
         umbel.dedup(rows, keep="best")
-    with pytest.raises(ValueError, match="goes with repeated or at_least"):
+    with pytest.raises(ValueError, match="requires repeated or at_least"):
         umbel.dedup(rows, all=True)
     with pytest.raises(ValueError, match="min:n chooses among rows with the same key"):
         umbel.dedup(rows, keep="min:n")

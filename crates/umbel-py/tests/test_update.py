@@ -236,7 +236,7 @@ def test_lines_of_an_interrupted_run_are_taken_in_once(path, tmp_path):
     run.kill()
     run.communicate()
     for option in ("mmap", "shared"):
-        with pytest.raises(ValueError, match=f"has lines that a run .* open it without {option}, or save them"):
+        with pytest.raises(ValueError, match=f"has lines that umbel unseen .* open it without {option}, or save them"):
             umbel.open(path, **{option: True})
     with umbel.update(path) as seen:
         assert "line" in seen
@@ -325,7 +325,7 @@ def test_save_through_a_link_that_was_moved(path, tmp_path):
 def test_save_inside_of_an_update(path):
     with umbel.update(path) as seen:
         seen.add("a")
-        with pytest.raises(OSError, match="umbel.update of this one, which saves it by itself"):
+        with pytest.raises(OSError, match="umbel.update in this one, which will save it"):
             seen.save(path)
     seen.add("b")
     seen.save(path)

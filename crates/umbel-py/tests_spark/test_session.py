@@ -24,7 +24,7 @@ def test_other_versions_of_spark(tmp_path):
 
 def test_the_client_alone(tmp_path):
     told = imported(tmp_path, "pyspark", "__version__ = '4.0.0'", "sys.modules['py4j'] = None; ")
-    assert told == "ImportError: umbel.spark needs PySpark 4, found its client of Spark Connect alone; pip install 'umbel[spark]'"
+    assert told == "ImportError: umbel.spark needs PySpark 4, found only its Spark Connect client; pip install 'umbel[spark]'"
 
 
 def test_no_pyarrow_on_an_executor(tmp_path):

@@ -205,7 +205,7 @@ def test_what_is_left_to_spark(spark, make, reason):
 def test_what_is_kept_is_the_same_each_time(spark):
     """What is only cached is computed again if its executor is lost; what is checkpointed never is."""
     table = spark.range(1_000).select((F.rand() * 100).cast("int").alias("id"))
-    with pytest.raises(ValueError, match=r"a table has rand\(\), .*, as what is only persisted may be computed again"):
+    with pytest.raises(ValueError, match=r"a table has rand\(\), .*, because persisted rows may be computed again"):
         us.distinct(table.cache(), prune=True)
     table = table.localCheckpoint()
     assert us.distinct(table, prune=True).count() == table.distinct().count()

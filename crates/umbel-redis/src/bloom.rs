@@ -26,11 +26,11 @@ pub(crate) const COMMANDS: [CommandSpec; 12] = [
     spec(c"bf.exists", exported!(exists::<RedisBloom, ValkeyBloom>), 3, Read, EXISTS),
     spec(c"bf.mexists", exported!(mexists::<RedisBloom, ValkeyBloom>), -3, Read, MEXISTS),
     spec(c"bf.card", exported!(card), 2, Read, c"How many items were added").fast(),
-    spec(c"bf.info", exported!(info), -2, Read, c"What a filter is made of").fast().not_cached(),
+    spec(c"bf.info", exported!(info), -2, Read, c"Describes a filter").fast().not_cached(),
     spec(c"bf.debug", exported!(debug), 2, Read, c"The links of a filter").not_cached(),
-    spec(c"bf.scandump", exported!(scandump), 3, Read, c"A filter, chunk by chunk").not_cached(),
-    spec(c"bf.loadchunk", exported!(loadchunk), 4, Insert, c"Takes a chunk of a filter"),
-    spec(c"bf.load", exported!(load), 3, Insert, c"Takes a filter of valkey-bloom"),
+    spec(c"bf.scandump", exported!(scandump), 3, Read, c"Dumps a filter in chunks").not_cached(),
+    spec(c"bf.loadchunk", exported!(loadchunk), 4, Insert, c"Loads a chunk of a filter"),
+    spec(c"bf.load", exported!(load), 3, Insert, c"Loads a filter of valkey-bloom"),
 ];
 
 const FULL: &str = "ERR non scaling filter is full";

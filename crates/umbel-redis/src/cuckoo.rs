@@ -23,12 +23,12 @@ pub(crate) const COMMANDS: [CommandSpec; 14] = [
     spec(c"cf.exists", exported!(exists::<Filter, Filter>), 3, Read, EXISTS),
     spec(c"cf.mexists", exported!(mexists::<Filter, Filter>), -3, Read, MEXISTS),
     spec(c"cf.count", exported!(count), 3, Read, c"How often an item may be there"),
-    spec(c"cf.del", exported!(del), 3, Delete, c"Takes an item away, once"),
-    spec(c"cf.compact", exported!(compact), 2, Update, c"Gives back sub-filters"),
-    spec(c"cf.info", exported!(info), 2, Read, c"What a filter is made of").fast().not_cached(),
+    spec(c"cf.del", exported!(del), 3, Delete, c"Removes an item once"),
+    spec(c"cf.compact", exported!(compact), 2, Update, c"Frees unused sub-filters"),
+    spec(c"cf.info", exported!(info), 2, Read, c"Describes a filter").fast().not_cached(),
     spec(c"cf.debug", exported!(debug), 2, Read, c"The same in one line").not_cached(),
-    spec(c"cf.scandump", exported!(scandump), 3, Read, c"A filter, chunk by chunk").not_cached(),
-    spec(c"cf.loadchunk", exported!(loadchunk), 4, Insert, c"Takes a chunk of a filter"),
+    spec(c"cf.scandump", exported!(scandump), 3, Read, c"Dumps a filter in chunks").not_cached(),
+    spec(c"cf.loadchunk", exported!(loadchunk), 4, Insert, c"Loads a chunk of a filter"),
 ];
 
 const NO_GROWTH: &str = "ERR Insufficient memory";

@@ -43,7 +43,7 @@ const MOST: u64 = 256;
 fn read(path: &str) -> Result<Secret, String> {
     let bytes = content(path).map_err(|error| format!("{path}: {error}"))?;
     if bytes.len() as u64 > MOST {
-        return Err(format!("{path}: has more than {MOST} bytes, which no file with a secret has"));
+        return Err(format!("{path}: has more than {MOST} bytes, so it is not a secret"));
     }
     Secret::from_file(&bytes).map_err(|error| format!("{path}: {error}"))
 }

@@ -45,16 +45,16 @@ pub(crate) const COMMANDS: [CommandSpec; 13] = [
     // server, and then miss keys.
     spec(c"um.add", changing!(add), 3, Insert, c"Adds a key").in_place(),
     spec(c"um.madd", changing!(madd), -3, Insert, c"Adds keys").in_place(),
-    spec(c"um.addat", changing!(addat), -4, Insert, c"Adds keys that came at a time").in_place(),
+    spec(c"um.addat", changing!(addat), -4, Insert, c"Adds keys at a given time").in_place(),
     // Windows by time forget without a write, so clients would not learn that a cached reply is outdated.
     spec(c"um.exists", exported!(exists), 3, Read, c"Whether a key may be there").not_cached(),
     spec(c"um.mexists", exported!(mexists), -3, Read, c"Whether keys may be there").not_cached(),
-    spec(c"um.del", changing!(del), 3, Delete, c"Takes a key out of a counting filter"),
+    spec(c"um.del", changing!(del), 3, Delete, c"Removes a key from a counting filter"),
     spec(c"um.info", exported!(info), 2, Read, c"The receipt of a filter").long().not_cached(),
-    spec(c"um.merge", writing!(merge), -3, Insert, c"Joins filters").many_keys(),
+    spec(c"um.merge", writing!(merge), -3, Insert, c"Merges filters").many_keys(),
     spec(c"um.shrink", writing!(shrink), -2, Insert, c"Makes a filter smaller"),
     spec(c"um.dump", exported!(dump), 3, Read, c"A part of a filter's file").long().not_cached(),
-    spec(c"um.load", writing!(load), 4, Insert, c"Takes a part of a filter's file"),
+    spec(c"um.load", writing!(load), 4, Insert, c"Loads a part of a filter's file"),
     spec(c"um.replay", changing!(replay), -4, Insert, c"What a command did, as hashes").in_place(),
 ];
 
@@ -62,10 +62,10 @@ pub(crate) const COMMANDS: [CommandSpec; 13] = [
 const NO_FILTER: Refusal =
     Refusal::Words("NOFILTER no such filter; make it with UM.RESERVE or UM.LOAD");
 const LOADING: Refusal = Refusal::Words(
-    "NOFILTER the filter is not loaded yet; go on with UM.LOAD, or end that with an empty part at 0",
+    "NOFILTER the filter is still being loaded; continue with UM.LOAD, or cancel it with an empty part at 0",
 );
 const LOST: Refusal = Refusal::Words(
-    "NOFILTER this server could not take all writes to the filter; replace it with UM.LOAD, or DEL it and build it again",
+    "NOFILTER this server could not apply all writes to the filter; replace it with UM.LOAD, or DEL and rebuild it",
 );
 
 fn refused(error: impl std::fmt::Display) -> Refusal {
@@ -318,7 +318,7 @@ fn time(context: &Context, time: Argument<'_>) -> Result<u64, Refusal> {
     let time = time.integer().and_then(|time| u64::try_from(time).ok());
     let time = time.ok_or(Refusal::Words("ERR the time is not a number of milliseconds"))?;
     if !context.must_obey() && time > context.milliseconds().saturating_add(A_MINUTE) {
-        return Err(Refusal::Words("ERR the time is to come: nothing after it would be forgotten"));
+        return Err(Refusal::Words("ERR time in the future: nothing later would be forgotten"));
     }
     Ok(time)
 }
@@ -672,7 +672,7 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let expected = begun.as_ref().map_or(0, Loader::loaded);
     // A part at 0 starts over.
     if offset != 0 && offset != expected {
-        return Err(refused(format!("the part at {expected} comes next, or that at 0")));
+        return Err(refused(format!("expected the part at {expected}, or the first one at 0")));
     }
     let begun = begun.take();
     let was_begun = begun.is_some();

@@ -78,8 +78,7 @@ impl Compared {
     /// Always.
     pub fn mixed() -> Result<Self> {
         bail!(
-            "a filter of umbel and one of another system cannot be compared: they put keys in different positions; build both \
-             in one format"
+            "an umbel filter and another system's cannot be compared: they put keys in different positions; build both in one format"
         )
     }
 

@@ -23,7 +23,7 @@ const fn column(id: &'static str, title: &'static str, width: usize, help: &'sta
 }
 
 const BOUND: &str = "bits per key divided by log2(1/fpp), the fewest that any filter needs";
-const EXPECTED: &str = "time of a look-up on average, with what is behind the filter";
+const EXPECTED: &str = "average time of a look-up, including the one behind the filter";
 const LINES: &str = "cache lines that a look-up reads when it finds its key";
 
 /// Returns the columns of the table, except the kind.

@@ -302,12 +302,12 @@ pub fn guessable(keys: &KeyDescription) -> Option<Guessable> {
 pub fn warning_of(keys: Guessable) -> String {
     let (what, how) = match (keys, keys.universe()) {
         // Only some of the keys were examined; others may have more digits.
-        (Guessable::Numbers { .. }, _) => ("numbers".to_owned(), "all of which".to_owned()),
-        (_, Some(count)) => (keys.to_string(), format!("all {} of which", Count(count))),
-        (_, None) => (keys.to_string(), "lists of which".to_owned()),
+        (Guessable::Numbers { .. }, _) => ("numbers".to_owned(), "all of them".to_owned()),
+        (_, Some(count)) => (keys.to_string(), format!("all {} of them", Count(count))),
+        (_, None) => (keys.to_string(), "lists of them".to_owned()),
     };
     format!(
-        "the keys look like {what}, {how} can be looked up in it by anyone who has the file; build it with --secret-file, or see umbel filter audit"
+        "the keys look like {what}: anyone who has the file can look up {how}; build it with --secret-file, or see umbel filter audit"
     )
 }
 
@@ -375,11 +375,11 @@ fn rows(receipt: &umbel::Receipt) -> Vec<Row> {
         ),
         Capacity::Last => (
             format!(", the last ones, at a rate of {rate} at all times"),
-            "within its promise, takes any number of keys and forgets old ones".to_owned(),
+            "within its promise, accepts any number of keys and forgets old ones".to_owned(),
         ),
         _ if plan.kind().built_at_once() => (
             format!(" at a rate of {rate} ({:.2} bits per key)", plan.bits_per_key()),
-            "within its plan, built from all its keys at once; takes no more".to_owned(),
+            "within its plan, built from all its keys at once; accepts no more".to_owned(),
         ),
         _ => {
             let bits = receipt.bits as f64 / plan.keys() as f64;

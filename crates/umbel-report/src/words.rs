@@ -177,8 +177,7 @@ impl Answer {
                     }
                 }
                 &format!(
-                    "may be in, which is wrong: it was never inserted, but {} set all its bits. \
-                     This is a false positive, the only error there is.",
+                    "may be in, which is wrong: it was never inserted, but {} set all its bits. This is a false positive, the only error a Bloom filter makes.",
                     joined(&names)
                 )
             }

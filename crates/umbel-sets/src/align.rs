@@ -5,13 +5,15 @@
 //! A job that reads an input in pieces on several threads cannot do that, so it is done first.
 
 use std::io::{self, Read};
+use std::slice;
 use std::sync::Arc;
 
 use crate::error::{Place, QuoteFlaw};
 use crate::input::{Input, ReadFrom, Reader, Spool, read_error};
 use crate::line_counter::{LineCounter, MARK, mark};
 use crate::records::{
-    Bad, Csv, Flaw, Format, Kind, Ragged, Value, blank, columns, list, quote, split_end, text,
+    Bad, Csv, Flaw, Format, Kind, Ragged, Value, blank, columns, list, number, quote, split_end,
+    text,
 };
 use crate::report::Progress;
 use crate::scan::skip_line;
@@ -29,47 +31,72 @@ const COLUMN: u64 = 96;
 /// If `rows` of all inputs are written under one header, or whole rows are compared, an input whose header has the same
 /// names in another order is copied to a temporary file, in the order of the first or of the header `under`. CSV is
 /// copied without unreadable records if these are [left out](Bad::Skip), and with the delimiter of [`Form::records`]
-/// if its own [differs](Input::delimiter). All other inputs are returned unchanged.
+/// if its own [differs](Input::delimiter). All other inputs are returned unchanged: of these, each one's own columns
+/// count, and a number in the key that means columns of different names is reported as a warning.
 ///
 /// # Errors
-/// [`Error::OtherColumns`] for a header with other names; read and temporary-file errors.
+/// [`Error::OtherColumns`] for a header with other names, unless only one has a column that is [ignored](Form::ignored), and
+/// for a number that means a column of another name; [`Error::UnknownField`] for an ignored column that none has; read and
+/// temporary-file errors.
 pub fn align(
     inputs: Vec<Input>,
     under: Option<&Header>,
     rows: bool,
     options: &Options,
 ) -> Result<Vec<Input>, Error> {
+    let form = &options.form;
     let several = inputs.len() > 1 || under.is_some();
-    let together = several && compares_headers(rows, &options.form);
-    let copied = |input: &Input| !input.copied && rewrites(input.delimiter(), &options.form);
-    if !together && !inputs.iter().any(copied) {
+    let together = several && compares_headers(rows, form);
+    let copied = |input: &Input| !input.copied && rewrites(input.delimiter(), form);
+    let numbered = form.records.key().iter().any(|field| number(field).is_some());
+    let mut warns = several && !together && form.records.has_header() && numbered;
+    if !together && !warns && !inputs.iter().any(copied) {
         return Ok(inputs);
     }
     let (mut first, mut spool) = (under.cloned(), Spool::new(&options.resources));
-    if together && options.form.by_name {
+    if together && form.by_name {
         first = every_column(&inputs, options)?;
     }
-    let mut aligned = Vec::new();
+    let (mut aligned, mut unknown) = (Vec::new(), form.ignored.clone());
     for input in inputs {
         let reader = input.open()?;
         let mut rewritten = rows_of(&input, &reader, options)?;
         let mut moves = false;
-        if together && let Some(header) = rewritten.header()? {
+        if (together || warns)
+            && let Some(header) = rewritten.header()?
+        {
+            let format = &rewritten.format;
+            let columns =
+                |field: &String| format.columns("", &header.row, 0, slice::from_ref(field));
+            unknown.retain(|field| columns(field).is_err());
             match &first {
                 None => first = Some(header),
-                Some(first) => {
+                Some(first) if together => {
                     rewritten.follow(first, &header)?;
                     moves = !rewritten.order.is_empty();
+                }
+                Some(first) => {
+                    if let Ok(Some(other)) = rewritten.other_column(first, &header) {
+                        let (name, first) = (input.name(), &first.name);
+                        (options.resources.notice)(&format!(
+                            "{name}: {other} as in {first}{NAMED}"
+                        ));
+                        warns = false;
+                    }
                 }
             }
         }
         if moves || copied(&input) {
-            let copied = spool.add(input.name(), &mut rewritten)?;
-            aligned.push(copied.copied());
+            let mut copied = spool.add(input.name(), &mut rewritten)?.copied();
+            copied.renamed = moves;
+            aligned.push(copied);
         } else {
             drop(reader);
             aligned.push(input);
         }
+    }
+    if let Some(Header { name, row }) = &first {
+        Format::new(form)?.columns(name, row, 0, &unknown)?;
     }
     Ok(aligned)
 }
@@ -99,6 +126,8 @@ fn every_column(inputs: &[Input], options: &Options) -> Result<Option<Header>, E
             all = Some((own, names));
             continue;
         };
+        let names = names.renamed(&options.form, known);
+        header.compare(&rows.name, known, &names, &options.form)?;
         for column in beyond(&names, known) {
             header.row.truncate(text(&header.row).len());
             rows.format.kind.push(1, names.get(column), &mut header.row);
@@ -107,6 +136,10 @@ fn every_column(inputs: &[Input], options: &Options) -> Result<Option<Header>, E
     }
     Ok(all.map(|(header, _)| header))
 }
+
+/// What to do about columns that differ, and about a number that means one of another name.
+const ALIKE: &str = "; give both the same columns";
+const NAMED: &str = "; name the column instead of its number";
 
 /// The header of a file that lines are appended to.
 #[derive(Clone, Debug)]
@@ -136,12 +169,31 @@ impl Header {
         let format = Format::new(form)?;
         let names = |row| Names::of(row, &format, usize::MAX).unwrap_or_default().0;
         let (wanted, found) = (names(&self.row), names(row));
-        if wanted == found { Ok(()) } else { Err(self.other(name, &wanted, &found)) }
+        self.compare(name, &wanted, &found, form)?;
+        let other = || self.other(name, "it has them in another order", ALIKE);
+        if wanted == found { Ok(()) } else { Err(other()) }
     }
 
-    fn other(&self, name: &str, wanted: &Names, found: &Names) -> Error {
+    /// Refuses columns that only one of two inputs has, unless they are ignored or all are wanted.
+    fn compare(&self, name: &str, wanted: &Names, found: &Names, form: &Form) -> Result<(), Error> {
+        let both = [("it lacks ", wanted, found), ("it also has ", found, wanted)];
+        let words = both.into_iter().filter_map(|(what, names, others)| {
+            let is = |column, field: &String| names.column(field) == Some(column);
+            let mut columns = beyond(names, others);
+            columns.retain(|&column| !form.ignored.iter().any(|field| is(column, field)));
+            let words = list(columns.iter().map(|column| names.get(*column)), columns.len());
+            (!columns.is_empty()).then(|| what.to_owned() + &words)
+        });
+        let words: Vec<String> = words.collect();
+        if words.is_empty() || form.by_name && form.ignored.is_empty() {
+            return Ok(());
+        }
+        Err(self.other(name, &words.join(", "), ALIKE))
+    }
+
+    fn other(&self, name: &str, difference: &str, remedy: &str) -> Error {
         let (name, first) = (name.to_owned(), self.name.clone());
-        Error::OtherColumns { name, first, difference: difference(wanted, found) }
+        Error::OtherColumns { name, first, difference: difference.to_owned() + remedy }
     }
 }
 
@@ -159,6 +211,7 @@ impl Names {
         let (mut names, mut count) = (Self::default(), 0);
         format.each_name(row, |name| {
             count += 1;
+            let name = if format.normalization.trim { name.trim_ascii() } else { name };
             if count <= most {
                 names.bytes.extend_from_slice(name);
                 // A row has less than 2³² bytes.
@@ -168,19 +221,28 @@ impl Names {
         Ok((names, count))
     }
 
-    /// Renames the key's fields as in the first input.
-    fn renamed(self, form: &Form) -> Self {
+    /// Names the key's fields as in the first input, whose names are `first`.
+    fn renamed(self, form: &Form, first: &Self) -> Self {
         if form.others.is_empty() {
             return self;
         }
-        let mut names = Self::default();
+        let pairs = form.others.iter().zip(form.records.key());
+        let pairs =
+            pairs.filter_map(|(own, field)| Some((self.column(own)?, first.column(field)?)));
+        let (pairs, mut names) = (pairs.collect::<Vec<_>>(), Self::default());
         for column in 0..self.len() as u32 {
-            let own = self.get(column);
-            let at = form.others.iter().position(|other| other.as_bytes() == own);
-            names.bytes.extend_from_slice(at.map_or(own, |at| form.records.key()[at].as_bytes()));
+            let at = pairs.iter().find(|(own, _)| *own == column);
+            names.bytes.extend_from_slice(at.map_or(self.get(column), |(_, at)| first.get(*at)));
             names.ends.push(names.bytes.len() as u32);
         }
         names
+    }
+
+    /// The column of a field: of its name, or else of its number.
+    fn column(&self, field: &str) -> Option<u32> {
+        let named = (0..self.len()).find(|&column| self.get(column as u32) == field.as_bytes());
+        let column = named.or_else(|| number(field).filter(|&column| column < self.len()));
+        column.map(|column| column as u32)
     }
 
     fn len(&self) -> usize {
@@ -221,18 +283,18 @@ pub fn rewrites(delimiter: Option<u8>, form: &Form) -> bool {
 /// Marks a column that an input lacks.
 const NONE: u32 = u32::MAX;
 
-/// The column of each `wanted` name among the `found` ones, if both are the same, or with `by_name` if all are wanted.
-fn order(wanted: &Names, found: &Names, by_name: bool) -> Option<Vec<u32>> {
+/// The column of each `wanted` name among the `found` ones.
+fn order(wanted: &Names, found: &Names) -> Vec<u32> {
     let mut order = vec![NONE; wanted.len()];
     let mut rest = found.sorted().into_iter().peekable();
     for to in wanted.sorted() {
-        if let Some(from) = rest.next_if(|from| found.get(*from) == wanted.get(to)) {
+        let name = wanted.get(to);
+        while rest.next_if(|from| found.get(*from) < name).is_some() {}
+        if let Some(from) = rest.next_if(|from| found.get(*from) == name) {
             order[to as usize] = from;
-        } else if !by_name {
-            return None;
         }
     }
-    rest.next().is_none().then_some(order)
+    order
 }
 
 /// The columns of a header whose names another one lacks, or has less often.
@@ -245,18 +307,6 @@ fn beyond(names: &Names, others: &Names) -> Vec<u32> {
     });
     columns.sort_unstable();
     columns
-}
-
-/// The names that only one of two headers has, for a message.
-fn difference(wanted: &Names, found: &Names) -> String {
-    let both = [("it lacks ", wanted, found), ("it also has ", found, wanted)];
-    let words = both.into_iter().filter_map(|(what, names, others)| {
-        let columns = beyond(names, others);
-        let words = list(columns.iter().map(|column| names.get(*column)), columns.len());
-        (!columns.is_empty()).then(|| what.to_owned() + &words)
-    });
-    let words: Vec<String> = words.collect();
-    if words.is_empty() { "it has them in another order".to_owned() } else { words.join(", ") }
 }
 
 /// A record's length without its end, and whether it is one: an empty line is not. A broken one has no known end.
@@ -345,18 +395,52 @@ impl<R: Read> Rewritten<R> {
 
     /// Finds the order of another header if it differs from its `own`.
     fn follow(&mut self, first: &Header, own: &Header) -> Result<(), Error> {
-        if first.row != own.row {
-            let (wanted, found) = (self.names(&first.row)?, self.names(&own.row)?);
-            let found = found.renamed(&self.form);
-            let order = order(&wanted, &found, self.form.by_name);
-            self.order = order.ok_or_else(|| first.other(&self.name, &wanted, &found))?;
-            self.width = Some(found.len());
-            self.header = self.form.by_name.then(|| first.row.clone());
-            if self.order.is_sorted() && found.len() == wanted.len() {
-                self.order = Vec::new();
-            }
+        if first.row == own.row {
+            return Ok(());
         }
+        let (wanted, mut found) = (self.names(&first.row)?, self.names(&own.row)?);
+        // The first input itself may follow the columns of all.
+        if first.name != self.name {
+            found = found.renamed(&self.form, &wanted);
+        }
+        first.compare(&self.name, &wanted, &found, &self.form)?;
+        if let Some(other) = self.other_column(first, own)? {
+            return Err(first.other(&self.name, &other, NAMED));
+        }
+        let (mut order, mut header) = (order(&wanted, &found), Vec::new());
+        self.width = Some(found.len());
+        if self.form.by_name {
+            header.clone_from(&first.row);
+        } else {
+            order.retain(|column| *column != NONE);
+        }
+        if order.is_sorted() && (header.is_empty() || found.len() == wanted.len()) {
+            return Ok(());
+        }
+        if header.is_empty() {
+            // Ignored columns that only this input has.
+            order.extend(beyond(&found, &wanted));
+            let names = order.iter().map(|column| found.get(*column)).enumerate();
+            names.for_each(|(i, name)| self.format.kind.push(i, name, &mut header));
+        }
+        (self.header, self.order) = (Some(header), order);
         Ok(())
+    }
+
+    /// How a field means a column of another name than in the first input, which only a number can.
+    fn other_column(&self, first: &Header, own: &Header) -> Result<Option<String>, Error> {
+        let Form { records, others, ignored, further, .. } = &self.form;
+        let names = [self.names(&first.row)?, self.names(&own.row)?];
+        // With other fields in other inputs, each number is meant.
+        let key = if others.is_empty() { records.key() } else { &[] };
+        Ok(key.iter().chain(ignored).chain(further).find_map(|field| {
+            let [wanted, found] = names.each_ref().map(|names| {
+                Some(String::from_utf8_lossy(names.get(names.column(field)?)).into_owned())
+            });
+            let (wanted, found) = (wanted?, found?);
+            let differs = wanted != found && ![&wanted, &found].contains(&field);
+            differs.then(|| format!("column {field} is {found:?}, not {wanted:?}"))
+        }))
     }
 
     /// The header row as written, read ahead.
@@ -643,7 +727,7 @@ impl<R: Read> Read for Rewritten<R> {
 mod tests {
     use super::*;
     use crate::Records;
-    use crate::testing::{Drip, input, long, options_of};
+    use crate::testing::{Drip, long, options_of};
 
     fn csv(dir: &std::path::Path) -> Options {
         let records = Records::Csv { delimiter: b',', header: true, key: Vec::new(), raw: false };
@@ -707,16 +791,5 @@ mod tests {
             assert_eq!(str::from_utf8(&bytes[..read]).unwrap().trim_end(), wanted.trim_end());
             assert_eq!(rewritten.source.0.len(), left);
         }
-    }
-
-    #[test]
-    fn a_carriage_return_of_a_name_is_in_quotes_before_the_end_of_a_row() {
-        let dir = tempfile::tempdir().unwrap();
-        // Of two carriage returns, one belongs to the name.
-        let files = [("d", "x,y\r\r\n1,2\r\r\n"), ("e", "\"y\r\",x\n4,3\n")];
-        let both = files.map(|(name, text)| input(dir.path(), name, text.as_bytes()));
-        let aligned = align(both.into(), None, true, &csv(dir.path())).unwrap();
-        let text = io::read_to_string(aligned[1].open().unwrap().from(0)).unwrap();
-        assert_eq!(text, "x,\"y\r\"\n3,4\n");
     }
 }

@@ -69,7 +69,7 @@ pub enum Error {
     KeptWithoutKey,
     /// The lines of an input cannot be numbered.
     #[error(
-        "{0}: its lines cannot be numbered, because they are not read as they are: some are skipped, filled in or left out, or the columns are in another order or have another delimiter; number the lines of a file as it is"
+        "{0}: its lines cannot be numbered, because some are skipped, padded or left out, or its columns are reordered or use another delimiter; number the lines of an unchanged file"
     )]
     Copied(String),
     /// The filter holds rows, but one of keys is needed.
@@ -136,9 +136,7 @@ pub enum Error {
         inputs: usize,
     },
     /// There are more inputs than can be counted.
-    #[error(
-        "{0} inputs; the inputs that have a line are counted up to 65535: put several files into one"
-    )]
+    #[error("{0} inputs, but at most 65535 can be compared; combine several files into one")]
     Inputs(usize),
     /// The quotes of a record violate RFC 4180.
     #[error(
@@ -173,15 +171,13 @@ pub enum Error {
         columns: usize,
     },
     /// A header's columns differ from the first header's, under which its rows would be written.
-    #[error(
-        "{name}: the columns differ from those of {first}: {difference}; give both the same columns"
-    )]
+    #[error("{name}: the columns differ from those of {first}: {difference}")]
     OtherColumns {
         /// The input's name.
         name: String,
         /// The name of the first input.
         first: String,
-        /// The columns that only one of them has.
+        /// The columns that only one of them has, or another difference, and what helps.
         difference: String,
     },
     /// A record lacks a field of the key.
@@ -251,7 +247,7 @@ pub enum Error {
         if *twice {
             format!("has two columns named {field:?}; joined rows would have both, so rename one of them")
         } else {
-            format!("column {field:?} has the name of one in the first file, and is not part of the key; give such names a prefix")
+            format!("column {field:?} has the same name as a column of the first file, but is not in the key; give such names a prefix")
         }
     )]
     SameColumn {
@@ -273,7 +269,7 @@ pub enum Error {
         field: String,
     },
     /// A row has several partners.
-    #[error("{name}: several rows have the key {key:?}, and a row may have one partner only")]
+    #[error("{name}: several rows have the key {key:?}, but only one partner is allowed")]
     Repeated {
         /// The second input's name.
         name: String,
@@ -344,7 +340,7 @@ pub enum Error {
     },
     /// The attributes of a filter of rows cannot be renamed.
     #[error(
-        "a filter of rows is built and queried by the names of columns; change them in the header of the input"
+        "a filter of rows uses the column names of its input; rename columns in the input's header"
     )]
     NamesOfRows,
     /// An error of the function that processes keys.
@@ -423,6 +419,9 @@ pub enum QuoteFlaw {
     /// There is a quote in a field that does not begin with one.
     #[error("a quote inside an unquoted field")]
     Bare,
+    /// There are only blanks between a quote and the delimiter before or after its field; without them, the record is correct.
+    #[error("a blank between a quote and a delimiter")]
+    Blank,
     /// There is something between the closing quote and the next delimiter.
     #[error("text after the closing quote of a field")]
     Closed,

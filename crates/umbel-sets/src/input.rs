@@ -29,6 +29,8 @@ pub struct Input {
     part: Option<[u64; 2]>,
     /// Whether its fields are named as in [`Form::others`].
     pub(crate) other: bool,
+    /// Whether it is a copy whose fields are named as in the first input.
+    pub(crate) renamed: bool,
     /// The delimiter of its columns, if it has one of its own; [`align`](crate::align()) copies it with the delimiter of
     /// [`Form::records`].
     pub(crate) delimiter: Option<u8>,
@@ -104,6 +106,7 @@ impl Input {
             grown: Arc::default(),
             part: None,
             other: false,
+            renamed: false,
             delimiter: None,
             columns: None,
             copied: false,

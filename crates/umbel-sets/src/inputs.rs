@@ -255,10 +255,11 @@ pub fn align(
     sources.into_iter().map(align).collect()
 }
 
-/// Marks inputs after the first as using the field names in [`Form::others`], if there are any.
+/// Marks inputs after the first as using the field names in [`Form::others`], if there are any; copies that [`align`]
+/// made under the first input's names use these.
 pub fn name_others(mut inputs: Vec<Input>, form: &Form) -> Vec<Input> {
     let other = !form.others.is_empty();
-    inputs.iter_mut().skip(1).for_each(|input| input.other = other);
+    inputs.iter_mut().skip(1).for_each(|input| input.other = other && !input.renamed);
     inputs
 }
 

@@ -10,7 +10,7 @@ use umbel_numbers::Size;
 #[non_exhaustive]
 pub enum ShareError {
     /// The first bytes do not match the file expected.
-    #[error("not a {expected} of umbel: it begins with \"{}\"", found.escape_ascii())]
+    #[error("not an umbel {expected}: it begins with \"{}\"", found.escape_ascii())]
     Other {
         /// The expected type of file.
         expected: &'static str,
@@ -59,7 +59,7 @@ pub enum ShareError {
     },
     /// The bytes in place of the inner filter's signature are not a signature.
     #[error(
-        "the filter in the {what} is followed by bytes that are no signature; make the {what} again from a whole filter"
+        "the filter in the {what} is followed by bytes that are not a signature; rebuild the {what} from a whole filter"
     )]
     NoSignature {
         /// The type of file.
@@ -88,7 +88,7 @@ pub enum ShareError {
         found_table: u64,
     },
     /// A delta is applied to the filter that it makes.
-    #[error("the filter is already what the delta makes; it was applied before")]
+    #[error("the delta was already applied to this filter")]
     AlreadyPatched,
     /// The file has no signature.
     #[error("the file is not signed; get a signed one")]
@@ -103,7 +103,7 @@ pub enum ShareError {
     },
     /// A name that is not allowed for a list.
     #[error(
-        "{found:?} is not the name of a list: up to {most} bytes, without control characters, and without white space at its ends"
+        "{found:?} is not a list name; expected up to {most} bytes, without control characters or white space at the ends"
     )]
     ListName {
         /// The name.
@@ -136,7 +136,7 @@ pub enum ShareError {
     SignedWithin,
     /// A packed file or a delta makes a filter larger than the limit.
     #[error(
-        "the {what} makes a filter of {}, more than the limit of {}; check who signed it, or raise the limit if you know whose it is",
+        "the {what} expands to a filter of {}, more than the limit of {}; check its signature, or raise the limit if you trust its source",
         Size(*bytes),
         Size(*most)
     )]
@@ -150,7 +150,7 @@ pub enum ShareError {
     },
     /// The filter that a delta makes does not match the digest in the delta.
     #[error(
-        "the delta makes another filter than the one it was made for: the base or the delta was altered; get the new filter itself"
+        "the delta does not produce the filter it was made for: the base or the delta was altered; get the new filter itself"
     )]
     OtherResult,
     /// The signature does not match this file.
@@ -164,7 +164,7 @@ pub enum ShareError {
     MessageDamaged,
     /// A message has an epoch beyond any clock, which no later start of the cache could exceed.
     #[error(
-        "the message has the epoch {found}, beyond the greatest of {}: damaged or forged; authenticate the connection",
+        "the message has the epoch {found}, above the highest, {}: damaged or forged; authenticate the connection",
         i64::MAX
     )]
     Epoch {
@@ -181,7 +181,7 @@ pub enum ShareError {
     },
     /// A message was not tagged with the key of the group.
     #[error(
-        "the message was not made with the key of this group of caches: forged, damaged, or of a cache with another key"
+        "the message is not authenticated with this group's key: forged, damaged, or from a cache with another key"
     )]
     Unauthentic,
     /// A message is about the filter of a cache that did not send it.
@@ -212,7 +212,7 @@ pub enum ShareError {
     },
     /// The text or the bytes are not a key.
     #[error(
-        "not a {expected} key of umbel: expected {tag}, 64 hexadecimal digits and the right check; copy it again"
+        "not an umbel {expected} key: expected {tag}, 64 hexadecimal digits and a matching check; copy it again"
     )]
     Key {
         /// Which key was expected.

@@ -53,7 +53,8 @@ pub(crate) struct PrintArgs {
     pub(crate) print: Print,
     /// Sort the result by the bytes compared, like LC_ALL=C sort [default: as read]
     ///
-    /// The order is of what is compared: with --ignore-case, a is before B. Keys of several fields sort field by field.
+    /// The order is of what is compared: with --ignore-case, a is before B, and with --normalize number, 3 is before 20. Keys of
+    /// several fields sort field by field.
     #[arg(long)]
     pub(crate) sort: bool,
 }

@@ -82,10 +82,10 @@ pub(crate) struct RecordArgs {
     pub(crate) fields: bool,
     /// Compare this field instead of the whole record; repeat for several
     ///
-    /// FIELD is a column's name or number (from 1), or a path in JSON: user.id, tags.0, or a JSON pointer such as /a.b/c. Files named
-    /// .csv, .tsv, .jsonl or .ndjson, compressed or not, then need no --csv, --tsv or --jsonl. Whole records are printed.
+    /// FIELD is a column's name, its number in each file (from 1), or a path in JSON: user.id, tags.0, or a pointer such as /a.b/c. Files
+    /// named .csv, .tsv, .jsonl or .ndjson, compressed or not, then need no --csv, --tsv or --jsonl. Whole records are printed.
     ///
-    /// LEFT=RIGHT if the other files name the field differently (common, except, diff, join).
+    /// LEFT=RIGHT if the other files name or number the field differently (common, except, diff, join).
     ///
     /// LEFT= if the other files are bare lists of keys, one per line (common, except, join).
     ///

@@ -5,17 +5,17 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use umbel_numbers::Fpp;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use umbel_sets::{Distinct, Keep, SetOperation, Top};
 
 use super::explain::Job;
 use super::operation::select;
+use crate::Outcome;
 use crate::args::{LinesArgs, Print, PrintArgs};
 use crate::lines;
 use crate::output::check_lines;
 use crate::report::Run;
 use crate::verb::Verb;
-use crate::{Outcome, elsewhere};
 
 /// Which record of a key is kept.
 fn kept(text: &str) -> Result<String, String> {
@@ -59,8 +59,8 @@ pub(crate) struct DedupArgs {
     /// Record of each key to print: first, last, min:FIELD or max:FIELD
     ///
     /// min and max choose the record with the least or greatest value of a field, and among equal ones the first. Numbers compare
-    /// by value, anything else by its bytes, which sorts dates such as 2024-01-31. If a key has both numbers and texts, only the
-    /// numbers count. An empty value counts only if there is no other.
+    /// by value, anything else by its bytes without blanks around them, which sorts dates such as 2024-01-31. If a key has both
+    /// numbers and texts, only the numbers count. An empty value counts only if there is no other.
     #[arg(long, value_name = "WHICH", default_value = "first", value_parser = kept)]
     pub(crate) keep: String,
     /// Print each record's line number first; with several files, after the file's name
@@ -90,8 +90,8 @@ pub(crate) struct DedupArgs {
 impl Verb for DedupArgs {
     const NAME: &str = "dedup";
     const HELP: &str = "
-also uniq, unique, distinct, sort -u, union, cat, concat, stack, stack tables, rbind, count, freq, latest row, newest row, group by
-for --seen, keys, kind, checkpoint, secret-file, as: umbel unseen prints the lines that no earlier run has seen, which a filter keeps
+also uniq, unique, distinct, sort -u, duplicate rows, remove duplicates, union, merge, cat, concat, stack, stack tables, rbind, count, freq, latest row, newest row, group by
+for --seen, keys, kind, checkpoint, secret-file, as: umbel unseen prints the lines that no earlier run has seen, as recorded in a filter
 for --n: --line-number prints where each line is, and --top N the most frequent ones
 umbel dedup urls.txt > each-once.txt   each line once, as first seen
 umbel dedup monday.txt tuesday.txt   the union of two files
@@ -109,20 +109,19 @@ umbel dedup --top 10 --count --fields -k 1 --print key a.log   the ten most freq
 
 fn dedup(args: &DedupArgs) -> Result<Outcome> {
     check_lines(&args.lines)?;
-    let options = lines::options_of_tables(&args.lines.work, &args.files, args.by_name);
-    let mut options = options.map_err(|error| match error.is::<lines::DelimiterAlone>() {
-        true => anyhow!("{error}; {}", elsewhere::UNIQ_D),
-        false => error,
-    })?;
+    let mut options = lines::options_of_tables(&args.lines.work, &args.files, args.by_name)?;
     if args.by_name && !options.form.records.has_header() {
-        bail!("--by-name needs the names of columns: --csv or --tsv, without --no-header");
+        bail!("--by-name needs column names: --csv or --tsv, without --no-header");
     }
     if args.print.print == Print::Key && (args.line_number || args.keep.contains(':')) {
         bail!(
-            "--line-number and a field of --keep are those of a record, and --print key prints none; omit one of them"
+            "--line-number and a field of --keep need records, but --print key prints only keys; omit one of them"
         );
     }
     options.form.by_name = args.by_name;
+    if let Some(Keep::Least(field) | Keep::Greatest(field)) = Keep::named(&args.keep) {
+        options.form.further.push(field.to_owned());
+    }
     let run = Run::start("dedup", args.lines.work.voice, &options.resources.progress);
     let inputs =
         lines::open_rereadable(&args.files, &args.lines.work, args.print.rows_of_all(), &options)?;
@@ -135,7 +134,7 @@ fn dedup(args: &DedupArgs) -> Result<Outcome> {
             _ if args.all => Keep::All,
             Some(Keep::Least(_) | Keep::Greatest(_)) if options.form.records.key().is_empty() => {
                 bail!(
-                    "--keep {}: chooses among records with the same key; name it with --key, of --csv, --tsv, --fields or --jsonl",
+                    "--keep {}: chooses among records with the same key; name the key with --key, and the format with --csv, --tsv, --fields or --jsonl",
                     args.keep
                 )
             }

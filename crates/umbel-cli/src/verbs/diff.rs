@@ -50,7 +50,7 @@ pub(crate) struct DiffArgs {
     /// With --added, --changed, --removed or --kept, lines have no marks, and nothing is printed.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
     pub(crate) added: Option<PathBuf>,
-    /// Write changed lines to FILE, and only added ones to that of --added
+    /// Write changed lines to FILE; --added then gets only added ones
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
     pub(crate) changed: Option<PathBuf>,
     /// Write removed lines, and the old rows of changed ones, to FILE
@@ -59,7 +59,7 @@ pub(crate) struct DiffArgs {
     /// Write the lines in both files to FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
     pub(crate) kept: Option<PathBuf>,
-    /// Ignore this column; repeat for several
+    /// Ignore this column, which one file may lack; repeat for several
     #[arg(long, value_name = "FIELD", conflicts_with = "raw")]
     pub(crate) ignore_column: Vec<String>,
     /// Print the old row (<) before each changed one (~)
@@ -74,10 +74,10 @@ pub(crate) struct DiffArgs {
     #[arg(long)]
     pub(crate) mark_column: bool,
     /// Print changed cells instead of rows: key, column, old and new value
-    #[arg(long)]
+    #[arg(long, conflicts_with = "raw")]
     pub(crate) cells: bool,
     /// Ignore differences of at most D between numbers of this column
-    #[arg(long, value_name = "COLUMN=D", value_parser = tolerance, conflicts_with = "total")]
+    #[arg(long, value_name = "COLUMN=D", value_parser = tolerance, conflicts_with_all = ["total", "raw"])]
     pub(crate) tolerance: Vec<(String, f64)>,
     #[command(flatten)]
     pub(crate) lines: LinesArgs,
@@ -86,7 +86,7 @@ pub(crate) struct DiffArgs {
 impl Verb for DiffArgs {
     const NAME: &str = "diff";
     const HELP: &str = "
-also comm, changes, compare, symmetric difference
+also comm, csvdiff, compare csv, changes, compare, symmetric difference
 umbel diff monday.txt tuesday.txt   removed (-) and added (+) lines
 umbel diff -k id a.csv b.csv   changed (~) rows too
 umbel diff --cells -k id a.csv b.csv   changed cells
@@ -111,14 +111,21 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     check_lines(&args.lines)?;
     let mut options = lines::options_of_several(&args.lines.work, &args.files, false)?;
     options.form.ignored.clone_from(&args.ignore_column);
+    options.form.further = args.tolerance.iter().map(|(column, _)| column.clone()).collect();
+    // Under one header, rows have the columns of both files.
+    options.form.by_name = !options.form.ignored.is_empty()
+        && (args.symmetric || args.mark_column || !files.is_empty());
     if !options.form.ignored.is_empty()
         && !matches!(options.form.records, Records::Csv { .. } | Records::Tsv { .. })
     {
         bail!("--ignore-column requires --csv or --tsv, since other records have no columns");
     }
-    if !options.form.others.is_empty()
-        && (!options.form.records.has_header() || options.form.others == [""])
-    {
+    if options.form.others == [""] {
+        bail!(
+            "--key LEFT=: diff takes no list of keys; use umbel common --all or umbel except --all"
+        );
+    }
+    if !options.form.others.is_empty() && !options.form.records.has_header() {
         bail!(
             "--key LEFT=RIGHT renames a column, since diff compares whole rows; it needs the header of --csv or --tsv"
         );
@@ -131,14 +138,14 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     let keyed = !options.form.records.key().is_empty();
     if args.old && !keyed {
         bail!(
-            "--old shows the old row next to the changed one, and rows change by their key; name it with --key"
+            "--old pairs a changed row with the old row of the same key; name the key with --key"
         );
     }
     let by_cells = args.cells || !args.tolerance.is_empty();
     let has_cells = !matches!(options.form.records, Records::Lines(_) | Records::Fields { .. });
     if by_cells && !(keyed && has_cells) {
         bail!(
-            "cells are those of a row with the same key: name it with --key, of --csv, --tsv or --jsonl"
+            "cells are compared in rows with the same key; name the key with --key, and the format with --csv, --tsv or --jsonl"
         );
     }
     let job = Diff::new(&inputs, &options)?.paired(args.old || by_cells);

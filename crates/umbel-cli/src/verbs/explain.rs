@@ -43,7 +43,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
     let (strategy, told) = match &plan.steps {
         Steps::Merge => (
             "merge",
-            "all files seem to be sorted by their bytes: their lines are compared side by side; if they are not, the run starts again with a table",
+            "all files seem to be sorted by their bytes, so their lines are compared side by side; if one is not, the run starts again with a table",
         ),
         Steps::OnePass { .. } => ("one-pass", "filters alone decide; each input is read once"),
         _ if plan.filter().is_some() => {
@@ -95,7 +95,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
         );
     }
     if let Some(pairs) = plan.pairs {
-        text += &format!("result   about {}, by samples of both files\n", counted(pairs, "row"));
+        text += &format!("result   about {}, from samples of both files\n", counted(pairs, "row"));
     }
     text + &format!(
         "reading  {} in {}\nwriting  {} to temporary files, and the result\n",

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use anyhow::{Result, bail};
 use serde_json::json;
@@ -22,8 +23,9 @@ use crate::{Outcome, lines};
 
 /// Print the lines of many files that hold a text, from an index or a folder
 ///
-/// Prints FILE:LINE:text, in the order of the files' paths. A text may be several words with anything between them. Its first and
-/// last words must be whole words of the line, unless -F is given. Several texts find the lines with any of them.
+/// Prints FILE:LINE:text, in the order of the files' paths. A text of several words is found as it is written, with the same
+/// characters between them. Its first and last words must be whole words of the line, unless -F is given. Several texts find the
+/// lines with any of them.
 ///
 /// An index (umbel index) only makes it faster: a file or a folder in its place is searched in full. Files that changed since they
 /// were indexed, and new ones in the index's folders, are searched in full and reported. A file that is gone or cannot be read is
@@ -33,7 +35,7 @@ pub(crate) struct FindArgs {
     /// Index, or a file or folder to search in full
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) place: PathBuf,
-    /// Texts to find, or values of the field that the index is of
+    /// Texts to find, or values of the indexed field
     #[arg(value_name = "TEXT", required_unless_present = "texts_from")]
     pub(crate) texts: Vec<OsString>,
     /// Read more texts from LIST, one per line, or NUL-separated with --null; - is standard input
@@ -63,11 +65,11 @@ impl Verb for FindArgs {
     const HELP: &str = "
 also grep, rg, search, locate, missing ids, gzip
 for --n, line-number, H: files and line numbers are printed without an option
-for --e, regexp: a text is looked up as it is; two hyphens go before one that begins with a hyphen
+for --e, regexp: texts are not patterns; write -- before one that begins with a hyphen
 for --explain: umbel filter info INDEX shows what an index holds
 umbel find logs.index 3c0e3dcd33e7   the lines with this word: FILE:LINE:text
 umbel find logs/ 3c0e3dcd33e7   the same without an index, by reading all files
-umbel find logs.index 'user_id=17'   words, and what is between them
+umbel find logs.index 'user_id=17'   a text of several words, as it is written
 umbel find --files logs.index -f ids.txt   the files that have one of these ids
 umbel find --not-found logs.index -f ids.txt   the ids that no line has
 umbel find logs.index -F 3c0e   also inside words, which reads all files
@@ -88,20 +90,18 @@ umbel find logs.index -F 3c0e   also inside words, which reads all files
 
 pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
     let work = &args.work;
-    let mut options = lines::options(work, &[])?;
+    let mut options = lines::options_of_folders(work, slice::from_ref(&args.place))?;
     if work.files_from.is_some() || work.records.delimiter.len() > 1 {
-        bail!(
-            "lists of files and delimiters of several files are for other verbs; omit the option"
-        );
+        bail!("umbel find does not read file lists or several delimiters; omit the option");
     }
     if is_standard(&args.place) {
-        bail!("-: a search is in an index, a file or a folder; name one");
+        bail!("-: umbel find searches an index, a file or a folder; name one");
     }
     let mut matching = Matching { inside: args.fixed && !args.words, ignore_case: false };
     if matches!(options.form.records, Records::Lines(_)) {
         if !work.records.normalize.is_empty() {
             bail!(
-                "--normalize: is for values of a field, and an index of a field has its own; omit it"
+                "--normalize: applies to values of a field, and an index of a field records its own; omit it"
             );
         }
         matching.ignore_case = work.records.ignore_case;
@@ -109,7 +109,7 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
     }
     for text in args.texts.iter().filter(|text| Path::new(text).is_file()) {
         say(&format!(
-            "umbel: warning: {} is a file, and is looked up as a text; to search several files, name their folder",
+            "umbel: warning: {} is a file, but is searched for as a text; to search several files, name their folder",
             name(Path::new(text))
         ));
     }
@@ -133,10 +133,10 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
     lines::say_unreadable(&search.unreadable);
     if let [gone, others @ ..] = &search.gone[..] {
         for other in others {
-            say_error(&format!("{}: is in the index, and gone", other.display()));
+            say_error(&format!("{}: is in the index but no longer exists", other.display()));
         }
         bail!(
-            "{}: is in the index, and gone, so that lines may be missing; drop it with umbel index --update {}",
+            "{}: is in the index but no longer exists, so lines may be missing; drop it with umbel index --update {}",
             gone.display(),
             args.place.display()
         );
@@ -308,7 +308,7 @@ fn report(
         [first, others @ ..] => format!("{} and {} more", first.display(), others.len()),
         [] => String::new(),
     };
-    if search.without_index {
+    if search.without_index && tells {
         say(&format!(
             "umbel find: {}: is not an index, so all of it was searched",
             place.display()
@@ -329,7 +329,7 @@ fn report(
     for (paths, what) in [(&search.stale, "changed since"), (&search.new, "not in the index")] {
         if !paths.is_empty() {
             say(&format!(
-                "umbel find: searched in full, {what}: {}; bring it up to date with umbel index --update {}",
+                "umbel find: searched in full, {what}: {}; bring the index up to date with umbel index --update {}",
                 one_of(paths),
                 place.display()
             ));
@@ -359,6 +359,6 @@ fn report(
         && !wanted.matching.inside
         && search.wide.is_empty()
     {
-        say("umbel find: only whole words were looked for; -F finds parts of words too");
+        say("umbel find: only whole words were searched for; -F also finds parts of words");
     }
 }

@@ -59,19 +59,19 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
     let work = &args.work;
     let RecordArgs { csv, tsv, jsonl, fields, ref key, .. } = work.records;
     if args.update.is_some() && (csv || tsv || jsonl || fields || !key.is_empty()) {
-        bail!("--update: the index knows its records; omit the options that describe them");
+        bail!("--update: the index records how to read its files; omit options for records");
     }
-    let options = lines::options(work, &args.paths)?;
     let paths = match args.update {
         Some(_) => Vec::new(),
         None => lines::listed(&args.paths, work)?,
     };
+    let options = lines::options_of_folders(work, &paths)?;
     let target = args.update.as_ref().or(args.output.as_ref()).expect("one of them is required");
     if paths.iter().chain([target]).any(|path| is_standard(path)) {
         bail!("-: an index is a file, of files that can be read again; name files");
     }
     if work.records.delimiter.len() > 1 {
-        bail!("--delimiter: an index has one for all files; name one");
+        bail!("--delimiter: an index uses one for all files; name one");
     }
     let existing = match args.update {
         Some(_) => Existing::Replace,
@@ -82,9 +82,9 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
         Some(_) => umbel_find::update(target, &options.resources)?,
         None => umbel_find::build(target, existing, &paths, &options)?,
     };
-    if !built.dropped.is_empty() && !work.voice.quiet {
+    if !built.dropped.is_empty() {
         say(&format!(
-            "umbel: warning: gone, and no longer in the index: {}",
+            "umbel: warning: dropped from the index, because it no longer exists: {}",
             names(&built.dropped).join(", ")
         ));
     }

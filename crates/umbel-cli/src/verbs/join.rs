@@ -57,7 +57,7 @@ pub(crate) struct JoinArgs {
 impl Verb for JoinArgs {
     const NAME: &str = "join";
     const HELP: &str = "
-also merge tables, lookup, vlookup, left join, outer join
+also merge, merge tables, lookup, vlookup, left join, outer join
 for --inner: without an option, only rows with a partner are printed
 for --right, right-outer: name the files the other way round, with --left
 for --anti: umbel except --all prints the rows of the first file without a partner
@@ -105,10 +105,9 @@ pub(crate) fn join(args: &JoinArgs) -> Result<Outcome> {
     let plan = job.plan()?;
     let read: u64 = plan.lines.iter().sum();
     // A count alone takes no time.
-    let shown = !args.lines.output.total && !args.lines.work.voice.quiet;
-    if plan.product > MANY * read.max(100_000) && shown {
+    if plan.product > MANY * read.max(100_000) && !args.lines.output.total {
         say(&format!(
-            "umbel: warning: about {} rows; some keys have many rows in both files (--first takes one partner for each row)",
+            "umbel: warning: about {} rows; some keys have many rows in both files (--first uses one partner per row)",
             Count(plan.pairs.unwrap_or(0))
         ));
     }

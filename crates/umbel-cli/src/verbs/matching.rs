@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Command, ValueHint};
@@ -13,7 +14,7 @@ use umbel_sets::{
     Filter, Form, Input, LongestPrefix, Missing, Normalization, Options, Query, Records, room_left,
 };
 
-use super::filter::prefixes::{FAMILIES, entries, listed, tell_other_rules};
+use super::filter::prefixes::{self, FAMILIES, entries, listed, tell_other_rules};
 use super::{answer, explain};
 use crate::Outcome;
 use crate::args::{ForeignArgs, LinesArgs, SecretArgs, TrustArgs};
@@ -48,7 +49,7 @@ pub(crate) struct MatchArgs {
     /// Files of lines [default: standard input]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
-    /// What LIST is of [default: recognized from its first entry]
+    /// Type of the entries in LIST [default: recognized from the first]
     #[arg(long, value_name = "WHAT", value_parser = named::choices(FAMILIES))]
     pub(crate) of: Option<Family>,
     /// Print the other lines
@@ -71,7 +72,7 @@ impl Verb for MatchArgs {
     const NAME: &str = "match";
     const HELP: &str = "
 also cidr, subnet, block list, allow list, ip ranges, domains, suffix, prefixes
-for --prefixes: the first entry of the list tells what it is of; --of ip or --of domain says it
+for --prefixes: umbel match recognizes networks and domains by the first entry; --of ip or --of domain sets the type
 umbel match nets.txt ips.txt   addresses in listed networks
 umbel match ads.txt hosts.txt   hosts under listed domains
 umbel match -v nets.txt ips.txt   addresses in no listed network
@@ -95,16 +96,11 @@ fn match_lines(args: &MatchArgs) -> Result<Outcome> {
     let (path, to) = (args.entries.as_path(), args.lines.output.to.file());
     refuse_in_place_of(to, &[Some(&args.entries), args.secret.secret_file.as_ref()])?;
     check_lines(&args.lines)?;
-    let lines_from_stdin = args.files.iter().any(|path| standard::is_standard(path))
-        || args.files.is_empty() && args.lines.work.files_from.is_none();
-    if standard::is_standard(path) && lines_from_stdin {
-        bail!(
-            "-: standard input can be read only once, and the list is read from it; name files of lines"
-        );
-    }
+    let list = lines::are_standard(&args.files, &args.lines.work).then_some("list");
+    standard::check_once(slice::from_ref(&args.entries), list)?;
     let mut options = lines::options(&args.lines.work, &args.files)?;
     if !options.form.normalization.is_none() {
-        bail!("addresses and hosts are compared in their normal form; omit options of comparison");
+        bail!("addresses and hosts are always compared in normal form; omit comparison options");
     }
     if options.form.missing == Missing::Keep {
         return Err(umbel_sets::Error::KeptWithoutKey.into());
@@ -116,7 +112,7 @@ fn match_lines(args: &MatchArgs) -> Result<Outcome> {
     let (list, family) = read(path, args, secret.as_ref(), &options)?;
     // In an empty list nothing is looked up, whatever the lines are.
     options.form.normalization.read = family.map(text::looked_up);
-    tell_other_rules(&standard::name(path), args.lines.work.voice);
+    tell_other_rules(&standard::name(path));
     let options = &options;
     let sources = lines::open(&args.files, &args.lines.work, Rows::OfAll, options)?;
     if args.lines.explain.explain {
@@ -145,17 +141,17 @@ fn read(
     let mut file = filters::open_beside(path, options, &args.trust)?;
     if is_filter(&mut file.file).with_context(name)? {
         let filter = filters::read(&file, path, secret, &ForeignArgs::default(), options)?;
-        let Filter::Own(filter) = filter else { bail!("{}: is not a list of umbel", name()) };
+        let Filter::Own(filter) = filter else { bail!("{}: is not an umbel filter", name()) };
         let Some(family) = args.of.or(filter.description().prefixes()) else {
             bail!(
-                "{}: is a filter of lines, not of networks or domains (umbel filter query)",
+                "{}: is a filter of lines, not of networks or domains; use umbel filter query",
                 name()
             );
         };
         return Ok((PrefixList::from_filter(filter, family).with_context(name)?, Some(family)));
     }
     if secret.is_some() {
-        bail!("{}: a list of text is not keyed; omit --secret-file", name());
+        bail!("{}: a text list is not keyed; omit --secret-file", name());
     }
     let sources = inputs::open(vec![NamedInput::Open(name(), file.file)], None, &[])?;
     let inputs = inputs::rereadable(sources, options)?;
@@ -170,10 +166,10 @@ fn read(
 fn read_text(inputs: &[Input], family: Family, options: &Options) -> Result<PrefixList> {
     let normalization = Normalization { read: Some(listed(family)), ..Normalization::default() };
     let lines = Records::Lines(options.form.records.end());
-    let form = Form { normalization, ..lines.into() };
+    let form = Form { normalization, bad: options.form.bad, ..lines.into() };
     let options = &Options { form, ..options.clone() };
     let mut list = ListBuilder::new(family);
-    umbel_sets::keys(inputs, room_left(0, &options.resources)?, options, |lines| {
+    prefixes::read(inputs, options, |lines| {
         let fits = room_left(list.bytes(), &options.resources).is_ok();
         let entries: Vec<_> = lines.iter().flat_map(|entry| entries(family, entry)).collect();
         list.extend(&entries, fits);

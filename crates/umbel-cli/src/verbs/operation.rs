@@ -37,7 +37,8 @@ pub(super) fn hints(about: &Job<'_>, found: u64, work: &Work) -> Vec<String> {
     }
     let (common, form) = (about.verb == "common", &about.options.form);
     let ends = hints::of_line_ends(about.inputs, form);
+    let encodings = hints::of_encodings(about.inputs);
     // A header alone may be common.
     let tables = (common && found <= 1).then(|| hints::of_tables(about.inputs, form)).flatten();
-    ends.into_iter().chain(tables).collect()
+    [ends, encodings, tables].into_iter().flatten().collect()
 }

@@ -139,13 +139,14 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
         }
     }
     let foreign = ForeignArgs::default();
-    let lock = filters::open_locked(path, false)?;
+    let lock = filters::open_locked(path, None)?;
     if let Some(large) = filters::large(&lock, path, secret.as_ref(), &foreign, &options)? {
         return in_pieces(large, &lock.file, path, args, sources, &mut options);
     }
     let Locked { filter, lock, notes } =
         filters::read_locked(lock, path, secret.as_ref(), &foreign, &options)?;
-    filters::check_keys(&filter, path, &mut options, &args.names, Keys::Added(None))?;
+    let keys = Keys::Added(None, &args.files);
+    filters::check_keys(&filter, path, &mut options, &args.names, keys)?;
     let mut filter = filters::own(filter, path, "unseen")?;
     check_options(filter.plan(), args).with_context(|| path.display().to_string())?;
     if args.explain.explain {
@@ -212,7 +213,7 @@ fn in_pieces(
     sources: Vec<Source>,
     options: &mut Options,
 ) -> Result<Outcome> {
-    filters::check_large(&large, path, options, &args.names, Keys::Added(None))?;
+    filters::check_large(&large, path, options, &args.names, Keys::Added(None, &args.files))?;
     check_options(large.plan(), args).with_context(|| path.display().to_string())?;
     if args.explain.explain {
         return only_print(explain::plan(large.plan(), args.work.voice.json));
@@ -416,9 +417,7 @@ impl Output {
             if let Some(output) = same {
                 notes.take_back(output, &file).with_context(name)?;
             }
-            if !args.work.voice.quiet {
-                note(&interrupted(filter, &notes.reached, same));
-            }
+            note(&interrupted(filter, &notes.reached, same));
         }
         let (goes_on, under) = goes_on(&mut file, named.is_some(), &name(), options)?;
         let has = match goes_on && named.is_some() {
@@ -474,9 +473,9 @@ fn appended(path: &Path) -> Result<File> {
 fn interrupted(filter: &Path, reached: &Reached, written: Option<&OutputState>) -> String {
     let after = match written {
         Some(OutputState { path, .. }) => {
-            format!("what it wrote to {} after that is removed", path.display())
+            format!("later lines in {} are removed", path.display())
         }
-        None => "what it printed after that is printed again".to_owned(),
+        None => "lines printed after that are printed again".to_owned(),
     };
     format!(
         "umbel: the last run was interrupted: {} records what it printed up to byte {} of {}, {}; {after}; process \
@@ -521,7 +520,7 @@ fn goes_on(
     let json = matches!(options.form.records, Records::JsonLines { .. });
     if json && !begins_with_json().with_context(|| name.to_owned())? {
         bail!(
-            "{name}: its first line is not JSON, so records of JSON do not belong behind it; name another file"
+            "{name}: its first line is not JSON, so JSON records cannot follow it; name another file"
         );
     }
     let mut last = [options.form.records.end()];

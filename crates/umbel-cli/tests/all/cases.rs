@@ -29,7 +29,7 @@ macro_rules! cases {
     };
 }
 
-cases!(audit common demo described disks errors filters find foreign info inputs join keys kinds linux outputs overlap parquet pictures plan prefixes remedies rows sharing tables terminal told unseen words);
+cases!(audit columns common demo described disks errors filters find foreign info inputs join keys kinds linux outputs overlap parquet pictures plan prefixes remedies rows sharing tables terminal told unseen words);
 
 fn check(name: &str) {
     let path = root().join(format!("crates/umbel-cli/tests/cases/{name}.md"));

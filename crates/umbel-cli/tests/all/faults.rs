@@ -279,7 +279,7 @@ fn of_an_input_that_grows_meanwhile_the_job_covers_what_was_there() {
         folder.append("keys", [&urls(20_000..30_000)[..], b"half a line"].concat());
         pipe.write_all(&urls(500..1_000)).unwrap();
         drop(pipe);
-        let outcome = run.finish().says(": keys grew during the run; what was added");
+        let outcome = run.finish().says(": keys grew during the run; the added data");
         assert!(outcome.done() == expected, "{arguments}");
     }
 }
@@ -307,7 +307,7 @@ fn of_an_input_that_grows_meanwhile_every_verb_tells() {
         pipe.write_all(&urls(500..1_000)).unwrap();
         drop(pipe);
         let outcome = run.finish();
-        let told = outcome.stderr.matches(": keys grew during the run; what was added").count();
+        let told = outcome.stderr.matches(": keys grew during the run; the added data").count();
         assert_eq!(told, 1, "{arguments}: {}", outcome.stderr);
     }
 }

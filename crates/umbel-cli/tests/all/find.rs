@@ -2,31 +2,7 @@
 
 use std::fs;
 
-use crate::util::{Folder, compressed, long, urls};
-
-#[test]
-fn values_of_a_field_are_found_in_compressed_records() {
-    let folder = Folder::new();
-    let rows: String =
-        (0..5000).map(|i| format!("{{\"id\": \"t-{i}\", \"of\": \"t-{}\"}}\n", i + 1)).collect();
-    for (ending, bytes) in compressed(rows.as_bytes()) {
-        folder.write(&format!("rows.{ending}"), bytes);
-    }
-    let names = folder.names().join(" ");
-    folder.umbel(&format!("index --jsonl -k id -o rows.index {names}")).run().done();
-    let found = folder.umbel("find rows.index t-77").run().text();
-    assert_eq!(found.lines().count(), 5, "{found}");
-    assert!(found.lines().all(|line| line.contains(":78:{\"id\": \"t-77\"")), "{found}");
-    folder.umbel(&format!("index --jsonl -k id -k of --force -o both.index {names}")).run().done();
-    let found = folder.umbel("find both.index t-77").run().text();
-    assert_eq!(found.lines().count(), 10, "{found}");
-    let info = folder.umbel("filter info both.index").run().text();
-    assert!(info.contains("values of the fields id, of"), "{info}");
-    folder.umbel("find rows.index t").run().nothing();
-    folder.umbel("find rows.index -F t-77").run().fails(&["values are compared as a whole"]);
-    let info = folder.umbel("filter info rows.index").run().text();
-    assert!(info.contains("values of the field id"), "{info}");
-}
+use crate::util::{Folder, long, urls};
 
 /// At whatever moment an update is killed, the index is the old one or the new one, whole, and nothing lies beside it.
 #[cfg(unix)]

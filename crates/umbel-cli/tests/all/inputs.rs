@@ -226,11 +226,7 @@ fn dictionaries_of_xz_stay_within_the_cap() {
     let bytes = urls(0..1000);
     folder.write("large.xz", xz(&bytes, 9));
     let message = folder.umbel("dedup large.xz --memory 16MiB --threads 1").run();
-    message.fails(&[
-        "large.xz",
-        "a window of 64.0 MiB",
-        "decompress it with --memory 256MiB or more",
-    ]);
+    message.fails(&["large.xz", "a window of 64.0 MiB", "read it with --memory 256MiB or more"]);
     assert!(folder.umbel("dedup large.xz --memory 256MiB").run().done() == bytes);
     folder.write("usual.xz", xz(&bytes, 6));
     assert!(folder.umbel("dedup usual.xz --memory 16MiB --threads 1").run().done() == bytes);

@@ -45,20 +45,20 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
     };
     type Change = fn(&Folder);
     let changes: [(&str, Change); 6] = [
-        ("has lines of others", |folder| {
+        ("has lines of other programs", |folder| {
             folder.umbel("unseen -q other -a q").stdin(urls(5000..5100)).run().done();
         }),
-        ("has lines of others", |folder| folder.append("q", "theirs")),
-        ("is another file", |folder| {
+        ("has lines of other programs", |folder| folder.append("q", "theirs")),
+        ("is not the file", |folder| {
             folder.write("new", urls(7000..10_000));
             fs::rename(folder.path("new"), folder.path("q")).unwrap();
         }),
-        ("is another file", |folder| {
+        ("is not the file", |folder| {
             // The old one stays, so that its number is not given again.
             fs::rename(folder.path("q"), folder.path("old")).unwrap();
         }),
         ("is shorter", |folder| folder.write("q", "")),
-        ("has ", |folder| folder.write("q", urls(3000..5000))),
+        ("does not end", |folder| folder.write("q", urls(3000..5000))),
     ];
     for (words, change) in changes {
         let folder = Folder::new();
@@ -253,7 +253,7 @@ fn exactly_once(kills: u64, options: &str) {
         let before = fs::metadata(folder.path("out")).map_or(0, |meta| meta.len());
         if attempt % 5 == 4 {
             let last = folder.umbel(&seen.replace("-q ", "")).run();
-            taken_back += u64::from(last.stderr.contains("after that is removed"));
+            taken_back += u64::from(last.stderr.contains("are removed; process"));
             assert!(matches!(last.status.code(), Some(0 | 1)), "{}", last.stderr);
             let out = folder.read("out");
             assert!(out == all, "{} bytes of {}, {before} before", out.len(), all.len());

@@ -25,7 +25,7 @@ fn a_journal_next_to_a_signed_filter_is_refused() {
     folder.write("seen.run", [&b"UMBELRUN\x01\0\0\0"[..], &frames.concat()].concat());
     folder.write("evil", "evil\n");
     assert_eq!(folder.umbel("filter query seen evil").run().text(), "evil\n", "nobody is trusted");
-    let refused = ["seen.run: would add lines to a filter whose signature does not cover them"];
+    let refused = ["seen.run: adds lines that the filter's signature does not cover"];
     folder.refuses("filter query seen evil --trust ours.pub", &refused);
     folder.refuses("filter add seen more --sign theirs --trust ours.pub", &refused);
     fs::remove_file(folder.path("seen.run")).unwrap();

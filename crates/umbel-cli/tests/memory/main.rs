@@ -288,7 +288,7 @@ fn tens_of_thousands_of_inputs() {
     for verb in ["dedup", "common --at-least 2", "common --which=names", "filter build -f -o new"] {
         let job = format!("{verb} --files-from list");
         let few = counted(capped(&folder, 16, &job), 16);
-        few.fails(&["list: has more than a memory cap of 16.0 MiB allows, after", "--memory"]);
+        few.fails(&["list: is too long for a memory cap of 16.0 MiB, after", "--memory"]);
         // Bytes of the paths four times over, and some hundred for each.
         within(&folder, 31, &job);
     }

@@ -95,7 +95,7 @@ pub(crate) fn update_of(target: &Path, file: File, resources: &Resources) -> Res
     if let ([first, ..], []) = (&dropped[..], &roots[..]) {
         let first = base.shown(first);
         bail!(
-            "{}: {} is gone, and with it all that the index is of; make it again with umbel index",
+            "{}: {} no longer exists, and nothing else is indexed; rebuild the index with umbel index",
             target.display(),
             first.display()
         );
@@ -110,12 +110,12 @@ fn check(form: &Form) -> Result<()> {
     let words = matches!(form.records, Records::Lines(_));
     if !words && form.records.key().is_empty() {
         bail!(
-            "an index of records is of the values of fields, and none is named; name one with --key, or index the words of lines"
+            "an index of records needs a field; name one with --key, or index the words of lines"
         );
     }
     if words && !form.normalization.is_none() {
         bail!(
-            "words are found in any case, and as they are written otherwise; omit these options, or name a field with --key"
+            "words are found in any case, but otherwise as written; omit these options, or name a field with --key"
         );
     }
     if form.missing == Missing::Keep {
@@ -123,7 +123,7 @@ fn check(form: &Form) -> Result<()> {
         bail!("--missing keep: {why}");
     }
     if umbel_sets::rewrites(None, form) {
-        bail!("--bad skip: rows that cannot be read have no place in an index; omit it");
+        bail!("--bad skip: an index cannot leave out rows that cannot be read; omit it");
     }
     Ok(())
 }
@@ -281,7 +281,7 @@ impl Segment<'_> {
         };
         let name = target.display();
         if Some(now.with_context(|| name.to_string())?.id) != self.draft.file {
-            bail!("{name}: was rebuilt by another run meanwhile; it is unchanged");
+            bail!("{name}: another run rebuilt it meanwhile; this run left it unchanged");
         }
         // A forged index may have the highest possible generation.
         let Some(generation) = old.generation.checked_add(1) else { return Ok(None) };
@@ -321,7 +321,7 @@ impl Segment<'_> {
         }
         file.sync_data().with_context(|| {
             format!(
-                "{name}: was updated, but could not be synced: a crash of the system may bring the old one back"
+                "{name}: was updated, but could not be synced: a system crash may bring the old one back"
             )
         })?;
         Ok(Some(layout.pages * PAGE as u64))

@@ -176,13 +176,13 @@ pub fn find(
         Some((index, form)) => {
             let name = path.display();
             if !matches!(options.form.records, Records::Lines(_)) {
-                let remedy = "omit the options that describe them";
-                bail!("{name}: is an index, which knows its records; {remedy}");
+                let remedy = "omit the options that describe records";
+                bail!("{name}: is an index, which records how its files are read; {remedy}");
             }
             let words = matches!(form.records, Records::Lines(_));
             if !words && wanted.matching != Matching::default() {
                 let remedy = "omit -F, -w and -i";
-                bail!("{name}: is of a field, whose values are compared as a whole; {remedy}");
+                bail!("{name}: indexes a field, whose values are compared as a whole; {remedy}");
             }
             // A record without a key holds no value.
             let form = Form { missing: Missing::Skip, bad: Bad::Skip, ..form.clone() };
@@ -212,7 +212,7 @@ pub fn find(
     let reading = Reading::new(&form, &left, workers)?;
     if reading.lines && wanted.texts.iter().any(|text| memchr(reading.separator, text).is_some()) {
         let what = if reading.separator == 0 { "NUL byte" } else { "line feed" };
-        bail!("a text has a {what}, which no line has; look for its lines with -f");
+        bail!("a text contains a {what}, but no line does; list its lines in a file for -f");
     }
     let mut values: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
     for (text, number) in wanted.texts.iter().zip(0..).filter(|_| !reading.lines) {
@@ -278,7 +278,7 @@ fn check_texts(wanted: &Wanted, memory: u64) -> Result<()> {
         let (count, [needed, quarter]) = (wanted.texts.len(), [bytes, memory / 4].map(Size));
         let wanted = (4 * bytes).div_ceil(1 << 20);
         bail!(
-            "{count} texts need up to {needed} of memory, and a quarter of the cap is {quarter}; raise --memory to {wanted}MiB, or look for some at a time"
+            "{count} texts need up to {needed} of memory, and a quarter of the cap is {quarter}; raise --memory to {wanted}MiB, or search for fewer at a time"
         );
     }
     Ok(())

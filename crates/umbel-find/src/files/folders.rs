@@ -23,7 +23,7 @@ pub(crate) fn files(
         return Ok(());
     }
     if !meta.is_dir() {
-        let remedy = "an index is of files that can be read again";
+        let remedy = "an index needs files that can be read again";
         bail!("{}: is neither a file nor a folder; {remedy}", name());
     }
     let first = found.len();

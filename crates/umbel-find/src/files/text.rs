@@ -250,7 +250,7 @@ impl<'a> Text<'a> {
         if longer as u64 > most {
             let (Self { name, offset, .. }, most) = (self, Size(most / 2));
             bail!(
-                "{name}: the record at byte {offset} is longer than {most}, which is all that --memory leaves for it; raise --memory"
+                "{name}: the record at byte {offset} is longer than the {most} that --memory leaves for it; raise --memory"
             );
         }
         Ok(longer)
@@ -322,7 +322,7 @@ impl<'a> Text<'a> {
             let (Self { name, offset, .. }, most) = (&*self, Size(self.most()));
             let length = Size(length);
             bail!(
-                "{name}: the block at byte {offset} has {length} by its index, and --memory leaves {most} for one; raise --memory, or make the index again"
+                "{name}: the block at byte {offset} has {length} according to the index, but --memory leaves {most} for a block; raise --memory, or rebuild the index"
             );
         }
         if !self.fill(length as usize)? {

@@ -15,7 +15,7 @@ pub enum IndexError {
     #[error("is an index of version {0}; this release reads version {VERSION}; {remedy}", remedy = remedy(*.0))]
     Version(u16),
     /// It is shorter or longer than when it was written.
-    #[error("has {found} bytes{}; it was cut off or damaged: make it again with umbel index", .expected.map(|pages| format!(" in place of {pages}")).unwrap_or_default())]
+    #[error("has {found} bytes{}; truncated or damaged? rebuild it with umbel index", .expected.map(|pages| format!(" instead of {pages}")).unwrap_or_default())]
     Length {
         /// Its bytes.
         found: u64,
@@ -23,7 +23,7 @@ pub enum IndexError {
         expected: Option<u64>,
     },
     /// A page does not match its checksum, or its content is impossible.
-    #[error("is damaged (page {page}); make it again with umbel index")]
+    #[error("is damaged (page {page}); rebuild it with umbel index")]
     Damaged {
         /// The number of the page, from 0.
         page: u64,
@@ -35,5 +35,5 @@ pub enum IndexError {
 
 /// The remedy for an index of another version.
 fn remedy(found: u16) -> &'static str {
-    if found > VERSION { "use a newer umbel" } else { "make it again with umbel index" }
+    if found > VERSION { "use a newer umbel" } else { "rebuild it with umbel index" }
 }

@@ -32,7 +32,7 @@ impl Wide {
             Self::NoWord => "has no word",
             Self::PartOfWord => "may be a part of longer words",
             Self::NotUtf8 => "is not UTF-8",
-            Self::Case => "has letters beyond ASCII, whose case an index keeps",
+            Self::Case => "has non-ASCII letters, whose case an index keeps",
         }
     }
 }

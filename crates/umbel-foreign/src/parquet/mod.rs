@@ -213,7 +213,7 @@ impl Layout for Fields {
         let head = if format == Format::Parquet { header(bytes) } else { Vec::new() };
         let plan = Plan::new(format, (8 * bytes, 8), head, bytes, Vec::new());
         let short = given.keys.is_some_and(|keys| formula(keys, fpp) > 8.0 * bytes as f64);
-        let warning = "smaller than the keys need, the size ends at 128 MiB: the rate will be above the one asked for";
+        let warning = "the keys need more than the largest size, 128 MiB: the rate will be higher than requested";
         Ok(plan.warn(short, warning))
     }
 

@@ -174,7 +174,7 @@ fn write_by(
     new.give_name(&file, &target, existing == Existing::Replace).with_context(context)?;
     sync_folder_of(&target).with_context(|| {
         format!(
-            "{}: was written, but its folder could not be synced: a crash of the system may bring the old file back",
+            "{}: was written, but its folder could not be synced: a system crash may bring the old file back",
             path.display()
         )
     })?;

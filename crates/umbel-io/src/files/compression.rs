@@ -71,7 +71,7 @@ pub fn decoder(
     };
     if let Some(window) = window.filter(|&window| window > most) {
         return Err(NeedsMemory(format!(
-            "compressed with a window of {} ({}); decompress it with --memory {}MiB or more",
+            "is compressed with a window of {} ({}); read it with --memory {}MiB or more",
             Size(window),
             large_windows(format),
             least_memory(window.next_power_of_two(), memory, room) >> 20
@@ -240,7 +240,7 @@ impl Read for Decoder {
             && let Some((name, notice)) = self.tell.take()
         {
             notice(&format!(
-                "{name}: the gzip data ends at byte {at}; what follows is something else, and ignored"
+                "{name}: the gzip data ends at byte {at}; the bytes after it are not gzip and were ignored"
             ));
         }
         let Some(format) = self.compression.map(Compression::name) else { return read };

@@ -47,6 +47,9 @@ pub fn check(name: &str, start: &[u8]) -> Result<()> {
     let file = if path.is_empty() { " FILE" } else { &path };
     let (what, remedy) = match archive(start) {
         None => return Ok(()),
+        Some(Archive::Zip) if is_office(start) => {
+            ("a spreadsheet or document", "save its table as CSV in UTF-8 first".to_owned())
+        }
         Some(Archive::Zip) => ("a zip archive", format!("read its files: unzip -p{file}")),
         Some(Archive::SevenZip) => ("a 7z archive", format!("read its files: 7z x -so{file}")),
         Some(Archive::Rar) => ("a RAR archive", format!("read its files: unrar p -inul{file}")),
@@ -72,7 +75,7 @@ pub fn doubt(start: &[u8]) -> Option<&'static str> {
     let half = |half: usize| pairs.clone().all(|pair| pair[half] == 0 && pair[1 - half] != 0);
     if start.len() >= 8 && (half(0) || half(1)) {
         return Some(
-            "seems to be text in UTF-16, whose lines are not those of other files; convert it: iconv -f UTF-16 -t UTF-8",
+            "seems to be UTF-16, so its lines match none in other files; convert it: iconv -f UTF-16 -t UTF-8",
         );
     }
     let one_line = !start.contains(&b'\n') && !start.contains(&0);
@@ -86,12 +89,12 @@ fn own(start: &[u8]) -> Option<(&'static str, &'static str)> {
     let kind = start.strip_prefix(b"\x89UM")?.first_chunk::<5>()?.strip_suffix(b"\r\n")?;
     Some(match kind {
         b"BEL" | b"PAK" => (
-            "a filter of umbel",
-            "umbel filter merge unites filters, and umbel filter query FILTER looks lines up in one",
+            "an umbel filter",
+            "umbel filter merge combines filters, and umbel filter query FILTER looks up lines",
         ),
-        b"DLT" => ("a delta between two filters of umbel", "umbel filter patch FILTER applies it"),
-        b"IDX" => ("an index of umbel", "umbel find searches it"),
-        _ => ("a file of umbel", "name a file of lines"),
+        b"DLT" => ("an umbel delta", "umbel filter patch FILTER applies it"),
+        b"IDX" => ("an umbel index", "umbel find searches it"),
+        _ => ("an umbel file", "name a file of lines"),
     })
 }
 
@@ -104,6 +107,13 @@ fn archive(start: &[u8]) -> Option<Archive> {
         return Some(Archive::Parquet);
     }
     is_tar(start).then_some(Archive::Tar)
+}
+
+/// Whether a zip archive begins with a file as Excel, other writers of its format, or LibreOffice do.
+fn is_office(zip: &[u8]) -> bool {
+    let firsts = "[Content_Types].xml _rels/ docProps/ xl/ mimetypeapplication/vnd.oasis";
+    let mut firsts = firsts.split(' ');
+    zip.get(30..).is_some_and(|name| firsts.any(|first| name.starts_with(first.as_bytes())))
 }
 
 /// Whether it starts with the header of a file in a tar archive (POSIX.1-1988, ustar, and GNU's): its checksum is the sum of
@@ -186,9 +196,10 @@ mod tests {
                 "is text in UTF-32",
             ),
             (b"Rar!\x1a\x07\x01\0".to_vec(), "unrar p -inul 'a b'"),
+            ([&b"PK\x03\x04"[..], &[0; 26], b"xl/workbook.xml"].concat(), "save its table as CSV"),
             (b"SQLite format 3\0\x10".to_vec(), "sqlite3 -csv"),
             (b"\x89UMDLT\r\n\x01".to_vec(), "umbel filter patch"),
-            (b"\x89UMSUM\r\n".to_vec(), "a file of umbel"),
+            (b"\x89UMSUM\r\n".to_vec(), "an umbel file"),
         ] {
             let message = refused(&start).unwrap_or_default();
             assert!(message.contains(words), "{start:?}: {message:?}");

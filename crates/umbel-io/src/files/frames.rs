@@ -317,7 +317,7 @@ impl Gzip {
         let [sum, length] = [self.source.array()?, self.source.array()?].map(u32::from_le_bytes);
         match &self.sum {
             Some(found) if (found.clone().finalize(), self.member as u32) != (sum, length) => {
-                Err(io::Error::new(ErrorKind::InvalidData, "its checksum is that of another text"))
+                Err(io::Error::new(ErrorKind::InvalidData, "its checksum does not match"))
             }
             _ => Ok(()),
         }

@@ -27,7 +27,7 @@ pub fn on_each<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
 /// The message if a job cannot work without one more thread.
 pub fn no_thread(error: &io::Error) -> String {
     format!(
-        "the system starts no more threads: {error}; raise its limit (ulimit -u, or that of the container)"
+        "cannot start more threads: {error}; raise the system's limit (ulimit -u, or the container's)"
     )
 }
 

@@ -36,7 +36,7 @@ pub fn unwrap(
     if !state.is_file {
         if trust.is_some() && !state.is_dir {
             bail!(
-                "{}: is not a regular file, and no signature of it can be checked",
+                "{}: is not a regular file, so its signature cannot be checked; save it to a file",
                 path.display()
             );
         }

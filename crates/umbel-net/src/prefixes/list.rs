@@ -93,7 +93,7 @@ pub enum ListError {
     #[error(transparent)]
     Description(#[from] FieldError),
     /// It holds other prefixes than those looked up, or none.
-    #[error("the filter holds {filter}, not {wanted}; build one of these")]
+    #[error("the filter holds {filter}, not {wanted}; build a filter of {wanted}")]
     Other {
         /// Its keys, in words.
         filter: String,

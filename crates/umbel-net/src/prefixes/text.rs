@@ -8,7 +8,7 @@
 //! between them. [`is_other_rule`] recognizes the other rules of such lists, which are read as blank.
 
 use std::error::Error;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use url::Host;
 
@@ -46,14 +46,25 @@ pub fn looked_up(family: Family) -> Read {
     }
 }
 
-/// Returns what a list is of: of networks if its first line that is neither blank nor a comment is one, otherwise of domains; none
-/// if there is no such line. Lines end with `end`.
+/// Returns what a list is of: of networks if its first line that is neither blank nor a comment is one, or is no entry of any
+/// list and begins as an address does, such as `10.1.2.3:22`; otherwise of domains; none if there is no such line. Lines end with
+/// `end`.
 pub fn family_of_list(list: &[u8], end: u8) -> Option<Family> {
+    let domain = |line: &[u8]| listed_domain(line, &mut Vec::new());
     list.split(|&byte| byte == end).find_map(|line| match listed_network(line, &mut Vec::new()) {
         Ok(false) => None,
-        Ok(true) => Some(Family::Ip),
-        Err(_) => Some(Family::Domain),
+        Err(_) if domain(line).is_ok() || !begins_as_address(line) => Some(Family::Domain),
+        _ => Some(Family::Ip),
     })
+}
+
+/// Whether a text has two colons together, or digits and dots alone before another sign.
+fn begins_as_address(text: &[u8]) -> bool {
+    let text = text.trim_ascii().strip_prefix(b"[").unwrap_or(text.trim_ascii());
+    let number = text.split(|byte| b"-,;/:".contains(byte)).next().unwrap_or_default();
+    text.windows(2).any(|pair| pair == b"::")
+        || text.first().is_some_and(u8::is_ascii_digit)
+            && number.iter().all(|byte| byte.is_ascii_digit() || b".*".contains(byte))
 }
 
 /// Reads a line of a list of networks, perhaps with a comment after `#` or, as in Spamhaus's DROP, `;`.
@@ -64,12 +75,17 @@ pub fn listed_network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> 
     read(text, b"#;", NO_NETWORK, out, push_network)
 }
 
-/// Reads an address or a network.
+/// Reads an address, perhaps with a port as in `192.0.2.7:443` or `[2001:db8::1]:443`, or a network.
 ///
 /// # Errors
 /// [`NoPrefix`] for anything else.
 pub fn network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
-    read(text, b"", NO_NETWORK, out, push_network)
+    read(text, b"", NO_NETWORK, out, |text, out| {
+        push_network(text, out).or_else(|why| match text.parse::<SocketAddr>() {
+            Ok(address) => push_network(&address.ip().to_string(), out),
+            Err(_) => Err(why),
+        })
+    })
 }
 
 /// Reads a line of a list of domains, perhaps with a comment after `#`: a domain, perhaps after `*.` or a dot; a line
@@ -354,6 +370,11 @@ mod tests {
             assert_eq!(key(listed_network, text), expected, "{text:?}");
         }
         assert!(key(network, "192.0.2.7 # a comment").is_err());
+        for (text, plain) in [("192.0.2.7:443", "192.0.2.7"), ("[2001:db8::1]:443", "2001:db8::1")]
+        {
+            assert_eq!(key(network, text), key(network, plain), "{text}");
+            assert!(key(listed_network, text).is_err(), "{text}");
+        }
     }
 
     #[test]

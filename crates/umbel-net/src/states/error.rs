@@ -12,7 +12,7 @@ pub enum StateError {
     #[error("zero states: a table is planned for at least 1")]
     NoStates,
     /// The error is lower than the widest fingerprints reach.
-    #[error("an error of {} is out of reach, the lowest is {LEAST_ERROR:e}; use a hash map", Exact(*error))]
+    #[error("an error rate of {} is out of reach; the lowest is {LEAST_ERROR:e}; use a hash map", Exact(*error))]
     ErrorOutOfReach {
         /// The error requested.
         error: f64,

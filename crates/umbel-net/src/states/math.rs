@@ -43,17 +43,9 @@ pub fn collision(keys: u64, pairs: f64) -> f64 {
 /// Returns the probability 1 − (1 − d/F)^(n − 1) that one of n keys, all inserted and none changed yet, is answered
 /// with *unknown*: another shares its pair and differs in state, as any two keys do with probability d = `differ`.
 ///
-/// After changes it is between this and [`unknown_at_most`].
+/// After changes it is at most [`collision`] plus [`false_negative`].
 pub fn unknown(keys: u64, pairs: f64, differ: f64) -> f64 {
     collision(keys.saturating_sub(1), pairs / differ)
-}
-
-/// Returns an upper bound on the probability of *unknown* for one of n keys that are inserted, changed and removed:
-/// [`collision`], while one shares its pair, plus [`false_negative`] if another, now removed, shared it when this one
-/// was last written. Lives are exponential here: a key that is never changed itself while many lives of others pass
-/// meets more of them.
-pub fn unknown_at_most(keys: u64, pairs: f64, writes: f64) -> f64 {
-    (collision(keys, pairs) + false_negative(keys, pairs, writes)).min(1.0)
 }
 
 /// Returns the probability that one of n keys is answered with another's state, if all are written in random order,

@@ -82,7 +82,7 @@ export class FilterCard {
         this.badge,
         h("h2", { id: this.heading, tabindex: -1 }, opened.name),
         h("button", { type: "button", class: "quiet close", "aria-label": here.close(opened.name), onclick: () => this.close() }, "×"),
-        h("p", { class: "title" }, [here.kinds(opened.title), ...here.wrapping(wrapping), ...(opened.verified ? [here.verified] : [])].join(", ")),
+        h("p", { class: "title" }, [here.kinds(opened.title), ...here.wrapping(wrapping), ...(opened.verified ? [here.verified] : [])].join(words.signs.comma)),
       ),
       opened.query === "secret" && this.lock(),
       successor(opened),
@@ -205,8 +205,8 @@ function successor({ documents }: Opened): HTMLElement | null {
   const { planned_keys: planned, planned_fpp: rate = 0.01, keys = null } = figures;
   if (!planned || (keys !== null && keys < FULL * planned)) return null;
   const next = 2 * Math.max(planned, Math.ceil(keys ?? planned));
-  const share = keys === null ? here.saturated : `${Math.round((100 * keys) / planned)} %`;
-  return h("p", { class: "successor" }, here.full(share), " ", h("a", { href: `#plan?keys=${next}&fpp=${rate}` }, here.successor));
+  const share = keys === null ? here.saturated : `${Math.round((100 * keys) / planned)}${words.signs.percent}`;
+  return h("p", { class: "successor" }, here.full(share), words.signs.space, h("a", { href: `#plan?keys=${next}&fpp=${rate}` }, here.successor));
 }
 
 /** Rows of a table that are shown: a browser needs seconds to lay out many. */
@@ -239,5 +239,6 @@ function tableOf(title: string, { columns, rows }: NonNullable<Opened["table"]>)
 function behindText(title: string, make: () => HTMLElement): HTMLElement {
   const details = tableBehind(title, make);
   details.querySelector("summary")!.textContent = title;
+  details.querySelector(".scroll")!.setAttribute("aria-label", title);
   return details;
 }

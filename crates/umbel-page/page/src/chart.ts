@@ -20,11 +20,13 @@ const PLACES = 240;
 /** Pixels of a digit at an axis. */
 const LETTER = 7.5;
 
-function axis(kind: Axis, side: number, ink: string, grid: string): uPlot.Axis {
+/** `width` is that of the chart: where the name of its axis has no room, it is read at the slider alone. */
+function axis(kind: Axis, side: number, width: number, ink: string, grid: string): uPlot.Axis {
+  const named = side === 2 && [...kind.label].reduce((sum, letter) => sum + (letter > "\u2e80" ? 14 : LETTER), 0) < width - 60;
   const options: uPlot.Axis = {
     side,
     stroke: ink,
-    label: side === 2 ? kind.label : undefined,
+    label: named ? kind.label : undefined,
     labelSize: side === 2 ? 24 : 0,
     labelFont: "14px system-ui, sans-serif",
     font: "13px system-ui, sans-serif",
@@ -55,11 +57,14 @@ function scale(kind: Axis): uPlot.Scale {
   };
 }
 
+/** The same place for all curves, whose ends differ in the last digit of a computation. */
+const rounded = (x: number) => Number(x.toPrecision(12));
+
 /** One table of all curves: their points side by side, `null` where one has none. */
 function joined(series: Series[]): [xs: number[], ...ys: (number | null)[][]] {
-  const xs = [...new Set(series.flatMap(({ x }) => x))].sort((one, other) => one - other);
+  const xs = [...new Set(series.flatMap(({ x }) => x.map(rounded)))].sort((one, other) => one - other);
   const ys = series.map(({ x, y }) => {
-    const at = new Map(x.map((value, index) => [value, y[index]!]));
+    const at = new Map(x.map((value, index) => [rounded(value), y[index]!]));
     return xs.map((value) => at.get(value) ?? null);
   });
   return [xs, ...ys];
@@ -108,7 +113,7 @@ export class Figure {
     this.chosen = chosen;
     this.bars = what.series.some((one) => one.style === "bar");
     this.data = joined(what.series);
-    this.curves = what.series.map(({ x, y }) => x.map((at, index) => ({ x: at, y: y[index]! })).sort((one, other) => one.x - other.x));
+    this.curves = what.series.map(({ x, y }) => x.map((at, index) => ({ x: rounded(at), y: y[index]! })).sort((one, other) => one.x - other.x));
     this.whole = what.series.every((one) => one.x.every(Number.isInteger)) && !what.x.log;
     this.behind = tableBehind(what.title, () => this.table());
     this.behind.open = open;
@@ -196,7 +201,7 @@ export class Figure {
 
   /** Reads all curves at a value of the axis; with `point`, the chart shows where that is. */
   private read(x: number, point: boolean): void {
-    const at = `${this.what.x.label} ${short(x)}`;
+    const at = words.charts.at(this.what.x.label, short(x));
     this.at.textContent = at;
     const read: string[] = [];
     this.what.series.forEach((one, number) => {
@@ -206,7 +211,7 @@ export class Figure {
       if (value !== null) read.push(`${one.name} ${text}`);
     });
     this.slider.value = String(this.place(x));
-    this.slider.setAttribute("aria-valuetext", `${at}: ${read.join(", ")}`);
+    this.slider.setAttribute("aria-valuetext", words.charts.told(at, read));
     if (point && this.chart) {
       this.chart.setCursor({ left: this.chart.valToPos(x, "x"), top: -10 }, false);
     }
@@ -225,7 +230,7 @@ export class Figure {
     return h(
       "table",
       {},
-      h("caption", {}, `${title}: ${y.label}`),
+      h("caption", {}, words.signs.named(title, y.label)),
       h("thead", {}, h("tr", {}, ...head.map((name) => (name ? h("th", { scope: "col" }, name) : h("td"))))),
       h("tbody", {}, ...rows.map(({ name, values }) => h("tr", {}, h("th", { scope: "row" }, name), ...values.map(value)))),
     );
@@ -272,7 +277,7 @@ export class Figure {
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: scale(this.what.x), y: scale(this.what.y) },
-      axes: [axis(this.what.x, 2, ink, grid), axis(this.what.y, 3, ink, grid)],
+      axes: [axis(this.what.x, 2, width, ink, grid), axis(this.what.y, 3, width, ink, grid)],
       series: [
         {},
         ...drawn.map(({ look, stroke, bold, points }) => ({
@@ -313,9 +318,7 @@ export class Figure {
   }
 
   private resize(): void {
-    const width = this.plot.clientWidth;
-    if (!this.chart) this.draw();
-    else if (width > 0 && width !== this.chart.width) this.chart.setSize({ width, height: HEIGHT });
+    if (this.plot.clientWidth !== this.chart?.width) this.draw();
   }
 
   /** A marker on every few points of a curve, not the same ones as its neighbours. */
@@ -344,6 +347,23 @@ export class Figure {
     context.lineWidth = devicePixelRatio;
     context.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
     context.font = `${13 * devicePixelRatio}px system-ui, sans-serif`;
+    // All of it is in the chart, also of a narrow one, and no curve crosses its letters.
+    const say = (text: string, x: number, y: number) => {
+      const long = context.measureText(text).width;
+      const start = context.textAlign === "right" ? x - long : x;
+      const within = Math.min(Math.max(start, left + 2 * devicePixelRatio), left + width - long);
+      context.save();
+      context.textAlign = "left";
+      context.setLineDash([]);
+      context.lineWidth = 4 * devicePixelRatio;
+      context.lineJoin = "round";
+      context.strokeStyle = paper;
+      // Moved from its place, it is above what it belongs to, if there is room.
+      const above = within === start || y < top + 20 * devicePixelRatio ? y : y - 14 * devicePixelRatio;
+      context.strokeText(text, within, above);
+      context.fillText(text, within, above);
+      context.restore();
+    };
     for (const mark of this.what.marks) {
       context.beginPath();
       if (mark.x != null && mark.y != null) {
@@ -352,7 +372,7 @@ export class Figure {
         drawMarker(context, STAR, colour(STAR.colour), paper, { ...at, radius: 5 * devicePixelRatio });
         context.fillStyle = ink;
         context.textAlign = at.x > left + width * 0.6 ? "right" : "left";
-        context.fillText(mark.label, at.x + (context.textAlign === "right" ? -12 : 12) * devicePixelRatio, at.y + 4 * devicePixelRatio);
+        say(mark.label, at.x + (context.textAlign === "right" ? -12 : 12) * devicePixelRatio, at.y + 4 * devicePixelRatio);
       } else if (mark.x != null) {
         const x = u.valToPos(mark.x, "x", true);
         if (x < left - 1 || x > left + width + 1) continue;
@@ -360,14 +380,14 @@ export class Figure {
         context.lineTo(x, top + height);
         context.textAlign = x > left + width * 0.6 ? "right" : "left";
         const gap = (context.textAlign === "right" ? -5 : 5) * devicePixelRatio;
-        context.fillText(mark.label, x + gap, top + 14 * devicePixelRatio);
+        say(mark.label, x + gap, top + 14 * devicePixelRatio);
       } else if (mark.y != null) {
         const y = u.valToPos(mark.y, "y", true);
         if (y < top - 1 || y > top + height + 1) continue;
         context.moveTo(left, y);
         context.lineTo(left + width, y);
         context.textAlign = "right";
-        context.fillText(mark.label, left + width - 4 * devicePixelRatio, y - 5 * devicePixelRatio);
+        say(mark.label, left + width - 4 * devicePixelRatio, y - 5 * devicePixelRatio);
       }
       context.stroke();
     }
@@ -394,7 +414,7 @@ function barsOf(what: Drawn): HTMLElement {
     if (value === undefined) return null;
     const line = h("span", { class: `bar ${style}` });
     line.style.width = `${(80 * value) / most}%`;
-    return h("span", { class: "row" }, line, h("span", { class: "value" }, h("span", { class: "visually-hidden" }, `${name}: `), short(value)));
+    return h("span", { class: "row" }, line, h("span", { class: "value" }, h("span", { class: "visually-hidden" }, words.signs.named(name, "")), short(value)));
   };
   return h(
     "div",
@@ -412,7 +432,12 @@ function barsOf(what: Drawn): HTMLElement {
         ),
       ),
     ),
-    h("p", { class: "key" }, h("span", { class: "bar one" }), words.charts.bars, h("span", { class: "bar batch" }), words.charts.batch),
+    h(
+      "p",
+      { class: "key" },
+      h("span", { class: "kept" }, h("span", { class: "bar one" }), " ", words.charts.bars),
+      h("span", { class: "kept" }, h("span", { class: "bar batch" }), " ", words.charts.batch),
+    ),
   );
 }
 

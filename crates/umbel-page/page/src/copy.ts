@@ -5,7 +5,7 @@ import { words } from "./words";
 
 /** `text` is asked for when the button is pressed; `shown`, if the text is on the page, is selected where copying fails. */
 export function copyButton(what: string, text: () => string, shown?: HTMLElement, label = words.copy.copy): HTMLButtonElement {
-  const button = h("button", { type: "button", class: "quiet copy", "aria-label": words.copy.label(what) }, label);
+  const button = h("button", { type: "button", class: "quiet copy", "aria-label": label === words.copy.copy ? words.copy.label(what) : label }, label);
   const said = h("span", { class: "visually-hidden", role: "status" });
   const say = (word: string) => {
     button.firstChild!.textContent = word;

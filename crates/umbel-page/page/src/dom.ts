@@ -35,6 +35,12 @@ export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...children.filter((child): child is Node | string => child !== false && child != null));
 }
 
+/** A command line, which breaks between its words and not at their hyphens. */
+export function commandLine(command: string): HTMLElement {
+  const words = command.split(" ").map((word) => h("span", { class: "kept" }, word));
+  return h("code", {}, ...words.flatMap((word, index) => [index > 0 && " ", word]));
+}
+
 let last = 0;
 /** An id that no other element has. */
 export function unique(name: string): string {

@@ -199,7 +199,7 @@ export class Learn {
     this.place.textContent = here.step(at, steps.length);
     this.first.disabled = this.back.disabled = at === 0;
     this.next.disabled = at === steps.length;
-    this.summary.textContent = at === steps.length ? this.told.map(({ text }, index) => this.shown[index]!.named(text)).join(" ") : "";
+    this.summary.textContent = at === steps.length ? this.told.map(({ text }, index) => this.shown[index]!.named(text)).join(words.signs.space) : "";
     [...this.steps.children].forEach((item, index) => {
       if (index === at) item.firstElementChild!.setAttribute("aria-current", "step");
       else item.firstElementChild!.removeAttribute("aria-current");

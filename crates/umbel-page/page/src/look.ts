@@ -151,7 +151,7 @@ export class Look {
       if (found) this.add(file, ...found);
     }
     const others = files.slice(MOST).map((file) => file.name);
-    if (others.length > 0) fill(this.alert, h("p", {}, here.others(others.join(", "))));
+    if (others.length > 0) fill(this.alert, h("p", {}, here.others(others)));
     this.compare();
   }
 
@@ -215,7 +215,7 @@ export class Look {
   }
 
   private refused(name: string, error: Error): void {
-    fill(this.alert, h("p", {}, h("strong", {}, here.refused(name)), " ", error.message));
+    fill(this.alert, h("p", {}, h("strong", {}, here.refused(name)), words.signs.space, error.message));
   }
 
   /** Ends the worker, which is the only way to stop it at once. */
@@ -246,7 +246,7 @@ export class Look {
     this.status.textContent = here.opened(file.name, here.kinds(opened.title));
     if (this.cards.length === MOST) {
       this.close(this.cards[0]!);
-      this.status.textContent += ` ${here.only}`;
+      this.status.textContent += words.signs.space + here.only;
     }
     const card = new FilterCard(
       this.client,

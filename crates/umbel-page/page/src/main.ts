@@ -60,7 +60,7 @@ let shown: Name | undefined;
 function route(): void {
   const { name, query } = named();
   const now = view(name);
-  document.title = `${words[name].nav}: ${words.site.title}`;
+  document.title = words.signs.named(words[name].nav, words.site.title);
   names.forEach((other, index) => {
     if (other === name) links[index]!.setAttribute("aria-current", "page");
     else links[index]!.removeAttribute("aria-current");

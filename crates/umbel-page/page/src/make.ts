@@ -5,7 +5,7 @@ import { CoreError, type Answer, type Format, type Made } from "./core";
 import { receipt } from "./card";
 import { copyButton } from "./copy";
 import { download } from "./download";
-import { fill, h, unique } from "./dom";
+import { commandLine, fill, h, unique } from "./dom";
 import { Lines } from "./query";
 import { words } from "./words";
 
@@ -88,7 +88,7 @@ export class Make {
           this.what,
           group(
             here.own,
-            kinds.filter((kind) => !OTHERS.includes(kind)).map((kind) => h("option", { value: kind }, `${kind}: ${words.plan.purpose[kind] ?? ""}`)),
+            kinds.filter((kind) => !OTHERS.includes(kind)).map((kind) => h("option", { value: kind }, words.signs.named(kind, words.plan.purpose[kind] ?? ""))),
           ),
           group(
             here.foreign,
@@ -164,7 +164,7 @@ export class Make {
     const type = this.typed.hidden || this.type.selectedIndex === 0 ? "" : ` --key-type ${this.type.value}`;
     const except = this.except.root.hidden ? "" : " --except others.txt";
     const command = `umbel filter build${which}${rate}${type}${except} -o ${name} keys.txt`;
-    const code = h("code", {}, command);
+    const code = commandLine(command);
     fill(
       this.made,
       h("h2", { tabindex: -1 }, name),

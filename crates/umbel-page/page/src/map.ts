@@ -14,7 +14,7 @@ const ZOOM = 4;
 const WHEEL = 60;
 
 const count = (value: number) => value.toLocaleString(words.site.language);
-const percent = (value: number) => `${(100 * value).toFixed(value < 0.001 ? 3 : 1)} %`;
+const percent = (value: number) => `${(100 * value).toFixed(value < 0.001 ? 3 : 1)}${words.signs.percent}`;
 
 /** The red, green and blue of a colour as browsers compute it. */
 function channels(name: string): number[] {
@@ -260,8 +260,8 @@ export class FillMap {
     // Those of one block are seen one by one; those all over the filter with all of it.
     if (own.length > 0 && last - first < most) this.shift(first - Math.floor((most - (last - first)) / 2), Math.min(most, this.part.cells));
     else this.all();
-    const unit = this.part.unit.replace(/s\b.*/, "");
-    fill(this.said, own.length === 0 ? here.elsewhere(key) : here.marked(key, own.map(({ cell, value }) => `${unit} ${count(cell)}: ${value}`).join(", ")));
+    const cells = own.map(({ cell, value }) => here.cell(count(cell), this.part.unit, value));
+    fill(this.said, own.length === 0 ? here.elsewhere(key) : here.marked(key, cells.join(words.signs.comma)));
     this.root.scrollIntoView({ block: "nearest" });
   }
 

@@ -289,7 +289,14 @@ export function formula(text: string): HTMLElement {
   const span = document.createElement("span");
   span.className = "math";
   for (const piece of parse(text)) {
-    if (typeof piece === "string") span.append(piece);
+    // No line begins with a comma that follows a formula.
+    const sign = typeof piece === "string" && span.lastElementChild ? /^[，。：；、）,.;:)]+/.exec(piece)?.[0] : undefined;
+    if (sign) {
+      const kept = document.createElement("span");
+      kept.className = "kept";
+      kept.append(span.lastElementChild!, sign);
+      span.append(kept, (piece as string).slice(sign.length));
+    } else if (typeof piece === "string") span.append(piece);
     else
       lines(piece).forEach((line, index) => {
         const whole = mathml("math", draw(line));

@@ -5,7 +5,7 @@ import { Figure, citation } from "./chart";
 import { Client, Dropped } from "./client";
 import { copyButton } from "./copy";
 import { CoreError, type Advice, type Calculated, type Chart, type Curves, type PlanRow } from "./core";
-import { debounce, fill, h, unique } from "./dom";
+import { commandLine, debounce, fill, h, unique } from "./dom";
 import { FLAGS, MOST, TEXTS, read, write, type State } from "./goal";
 import { lookOf, swatch } from "./looks";
 import { formula } from "./math";
@@ -238,7 +238,7 @@ export class Plan {
         ...line("m", memory, text.size(memory.bits, memory.text)),
         ...line("k", probes, probes.text),
       ),
-      h("p", { class: "hint" }, [text.perKey(figures.bits_per_key), ...notes.filter((note) => note !== false)].join(". ").replace(/\.?$/, ".")),
+      h("p", { class: "hint" }, [text.perKey(figures.bits_per_key), ...notes.filter((note) => note !== false)].join(words.signs.space)),
     );
   }
 
@@ -412,12 +412,12 @@ export class Plan {
       "details",
       { class: "unfit", open: open || rows.some((row) => row.variant === this.state.chosen) },
       h("summary", {}, here.unfit(rows.length)),
-      h("ul", {}, ...rows.map((row) => h("li", { "data-variant": row.variant }, this.pick(row), h("span", {}, row.obstacles.join("; "))))),
+      h("ul", {}, ...rows.map((row) => h("li", { "data-variant": row.variant }, this.pick(row), h("span", {}, row.obstacles.join(words.signs.semicolon))))),
     );
   }
 
   private command(advice: Advice): HTMLElement {
-    const code = h("code", {}, advice.command);
+    const code = commandLine(advice.command);
     return h(
       "div",
       { class: "same" },
@@ -462,7 +462,8 @@ export class Plan {
   }
 
   private formulas(row: PlanRow): HTMLElement {
-    const why = row.fits ? [] : [h("p", {}, `${here.why(row.variant)}: ${row.obstacles.join("; ")}.`)];
+    const { named, semicolon, stop } = words.signs;
+    const why = row.fits ? [] : [h("p", {}, named(here.why(row.variant), row.obstacles.join(semicolon)) + stop)];
     return h(
       "div",
       { class: "formulas" },
@@ -479,7 +480,7 @@ export class Plan {
       const title = here.snippets[id];
       const text = snippets[id];
       if (text === null) return { id, title, panel: h("div", { class: "snippet" }, h("p", {}, here.noRedis)) };
-      const code = h("code", {}, text);
+      const code = id === "command" ? commandLine(text) : h("code", {}, text);
       return {
         id,
         title,

@@ -157,7 +157,7 @@ export class Query {
   /** The files that are open now; their keys stay. */
   set(all: Asked[]): void {
     this.columns = [];
-    const named = (text: string, letter: string) => (letter === "" ? text : `${letter}: ${text}`);
+    const named = (text: string, letter: string) => (letter === "" ? text : words.signs.named(letter, text));
     const labels: HTMLElement[] = [];
     const reasons: HTMLElement[] = [];
     for (const asked of all) {
@@ -215,7 +215,7 @@ export class Query {
     const said = (one: QueryAnswer | Error, index: number) => {
       const text = one instanceof Error ? one.message : here.meaning(one);
       const { letter } = columns[index]!.asked;
-      return h("p", {}, letter === "" ? text : `${letter}: ${text}`);
+      return h("p", {}, letter === "" ? text : words.signs.named(letter, text));
     };
     fill(this.summary, ...all.map(said));
     const told = all.flatMap((answer, index) => (answer instanceof Error ? [] : [{ answer, asked: columns[index]!.asked }]));
@@ -249,7 +249,7 @@ function answerTable(keys: string[], told: Told[]): HTMLElement {
     const sort = error ? here.failed : (row_groups ?? files) && found ? here.maybe : word(one, index);
     return told.length > 1 ? `${one.asked.letter} ${sort}` : sort;
   };
-  const sorted = keys.map((_, index) => told.map((one) => sortOf(one, index)).join(", "));
+  const sorted = keys.map((_, index) => told.map((one) => sortOf(one, index)).join(words.signs.comma));
   const sorts = new Map<string, number>();
   for (const sort of sorted) sorts.set(sort, (sorts.get(sort) ?? 0) + 1);
   const marks = told.filter(({ asked }) => asked.opened.probes);
@@ -259,7 +259,7 @@ function answerTable(keys: string[], told: Told[]): HTMLElement {
     "select",
     { onchange: () => list() },
     ...[[here.all, keys.length] as const, ...sorts].map(([name, count], index) =>
-      h("option", { value: index === 0 ? "" : name }, `${name}: ${count.toLocaleString(words.site.language)}`),
+      h("option", { value: index === 0 ? "" : name }, words.signs.named(name, count.toLocaleString(words.site.language))),
     ),
   );
   const line = (index: number) => {
@@ -340,7 +340,7 @@ function answerTable(keys: string[], told: Told[]): HTMLElement {
       ),
       more,
     ),
-    speeds.length > 0 && h("p", { class: "hint" }, speeds.join(" ")),
+    speeds.length > 0 && h("p", { class: "hint" }, speeds.join(words.signs.space)),
   );
 }
 

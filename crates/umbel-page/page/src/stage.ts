@@ -12,8 +12,8 @@ const LINE = 512;
 
 /** A chance as people read it: 0 %, 0.3 %, 41 %. */
 function percent(chance: number): string {
-  if (chance > 0 && chance < 1e-6) return here.below("0.0001 %");
-  return `${chance === 0 ? 0 : Number((100 * chance).toPrecision(2))} %`;
+  if (chance > 0 && chance < 1e-6) return here.below(`0.0001${words.signs.percent}`);
+  return `${chance === 0 ? 0 : Number((100 * chance).toPrecision(2))}${words.signs.percent}`;
 }
 
 export class Stage {
@@ -48,7 +48,7 @@ export class Stage {
 
   /** A text about this filter, with its name if there are several. */
   named(text: string): string {
-    return this.title === null ? text : `${this.title}: ${text}`;
+    return this.title === null ? text : words.signs.named(this.title, text);
   }
 
   /** Shows the state after a step; before the first one it is that of the empty filter. */

@@ -6,7 +6,8 @@ import { words } from "./words";
 
 type Say = (english: string) => string;
 
-const rows = (all: Row[], say: Say) => all.map(([name, value]): Row => [say(name), say(value)]);
+/** `keys` is the number of them, or in an index what they are. */
+const rows = (all: Row[], say: Say) => all.map(([name, value]): Row => [say(name === "keys" && !/\d/.test(value) ? "key" : name), say(value)]);
 
 /** What has sentences, by the name of the request. */
 const SENTENCES: { [N in Name]?: (answer: Answer<N>, say: Say) => Answer<N> } = {
@@ -17,10 +18,17 @@ const SENTENCES: { [N in Name]?: (answer: Answer<N>, say: Say) => Answer<N> } = 
     columns: advice.columns.map((column) => ({ ...column, title: say(column.title), help: say(column.help) })),
     rows: advice.rows.map((row) => ({
       ...row,
+      cells: Object.fromEntries(Object.entries(row.cells).map(([id, cell]) => [id, say(cell)])),
       obstacles: row.obstacles.map(say),
       formulas: row.formulas.map((one) => ({ ...one, name: say(one.name), text: say(one.text) })),
     })),
   }),
+  calculate: (figures, say) =>
+    figures && {
+      ...figures,
+      fpp: { ...figures.fpp, text: say(figures.fpp.text) },
+      reached: { ...figures.reached, text: say(figures.reached.text) },
+    },
   curves: ({ charts }: Curves, say) => ({
     charts: charts.map((chart) => ({
       ...chart,
@@ -37,8 +45,11 @@ const SENTENCES: { [N in Name]?: (answer: Answer<N>, say: Say) => Answer<N> } = 
   unlock: opened,
   profile: (profile: Profile, say) => ({ ...profile, title: say(profile.title), facts: say(profile.facts) }),
   compare: (comparison: Comparison, say) => ({ ...comparison, rows: rows(comparison.rows, say) }),
-  query: (answer: QueryAnswer, say) =>
-    answer.failed === 0 ? answer : { ...answer, keys: answer.keys.map((one) => (one.error === null ? one : { ...one, error: say(one.error) })) },
+  query: (answer: QueryAnswer, say) => ({
+    ...answer,
+    rate: say(answer.rate),
+    keys: answer.failed === 0 ? answer.keys : answer.keys.map((one) => (one.error === null ? one : { ...one, error: say(one.error) })),
+  }),
   make: (answer: Answer<"make">, say) => ({
     ...answer,
     rows: rows(answer.rows, say),

@@ -287,17 +287,18 @@ def refuse(options: Mapping[str, Any]) -> None:
         'raw=True goes with records="csv" or "jsonl"': raw and records not in ("csv", "jsonl"),
         'quotes="none" goes with records="csv"': not quotes and records != "csv",
         'quotes="none" cannot be used with raw; omit one of them': not quotes and raw,
-        'quotes="none": inputs have one delimiter then; give one': not quotes and several,
+        'quotes="none": all inputs need the same delimiter; give one': not quotes and several,
         f"ragged {columned}": options.get("ragged") and not columns,
         f"ignore_columns {columned}": options.get("ignored") and not columns,
         "ignore_columns cannot be used with raw; omit one of them": options.get("ignored") and raw,
-        'by_name=True needs the names of columns: records="csv" or "tsv", with a header': options.get("by_name") and not (columns and header is not False),
-        "all=True goes with repeated or at_least, whose keys it keeps every row of": (
+        "cells and tolerance cannot be used with raw; omit one of them": (options.get("cells") or tolerance) and raw,
+        'by_name=True needs column names: records="csv" or "tsv", with a header': options.get("by_name") and not (columns and header is not False),
+        "all=True requires repeated or at_least: it keeps every row of their keys": (
             options.get("all") and "repeated" in options and not (options["repeated"] or options["at_least"])
         ),
         f"keep: {options.get('keep')} chooses among rows with the same key; name it with key": ":" in options.get("keep", "") and not by_key,
-        "old shows the old row next to the changed one, and rows change by their key; name it with key": options.get("old") and not by_key,
-        "cells are those of a row of CSV, TSV or JSON lines with the same key; name it with key": (
+        "old pairs a changed row with the old row of the same key; name the fields with key": options.get("old") and not by_key,
+        "cells are compared in rows of CSV, TSV or JSON lines with the same key; name the fields with key": (
             (options.get("cells") or tolerance) and not (by_key and records in ("csv", "tsv", "jsonl"))
         ),
     }.items():
@@ -478,7 +479,7 @@ def join(
     ['order,customer,city', '1,ann,Rome', '2,bob,']
     """
     if "key" in options:
-        raise TypeError("join takes on in place of key")
+        raise TypeError("join uses on instead of key")
     given = {**options, "key": on}
     return _run(  # type: ignore[no-any-return]
         "join", (left, right), {"out": out}, given, explain, how=how, first=first, unique=unique,
@@ -586,7 +587,7 @@ def diff(
     With `records` and `key`, rows whose key is in both but whose other fields changed are marked `~` and shown as they are after;
     `old` puts the earlier row in front, marked `<`. `added`, `changed`, `removed` and `kept` write rows without marks to one file
     each instead, and a report is returned; without `changed`, the new versions of changed rows go to `added` and the old ones to
-    `removed`. Rows of CSV or TSV that differ only in `ignore_columns` count as equal. `report.changes` has the numbers.
+    `removed`. Rows of CSV or TSV that differ only in `ignore_columns`, which one input may lack, count as equal. `report.changes` has the numbers.
     `report.uneven` counts rows that both inputs have but one has more often; `counts` also prints these, with how many more or
     fewer the second input has: `+2` or `-1`. `symmetric` gives the rows without marks, `cells` the changed cells instead of rows
     (the key, the column, the value before and after), `mark_column` the mark as a first column named ``change``. Numbers of a

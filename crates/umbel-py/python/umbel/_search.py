@@ -114,7 +114,7 @@ def index(
     if update is (paths is not None):
         raise ValueError("name the paths of a new index, or give update=True")
     if records is not None and not key:
-        raise ValueError("key: an index of records is of the values of fields; name one")
+        raise ValueError("key: an index of records needs a field; name one")
     listed = None if paths is None else [paths] if isinstance(paths, (str, bytes, PathLike)) else list(paths)
     for path in listed or ():
         if os.path.isfile(path):

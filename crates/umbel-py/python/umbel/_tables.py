@@ -136,7 +136,7 @@ class _File(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = 0) -> int:
         if whence == 2:
-            raise io.UnsupportedOperation("a result is sought from its start; read it to its end for its length")
+            raise io.UnsupportedOperation("a result can seek only from its start; read it to the end for its length")
         self._at = offset + (self._at if whence == 1 else 0)
         return self._at
 

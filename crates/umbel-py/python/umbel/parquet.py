@@ -144,7 +144,7 @@ def _text(key: Key) -> bytes:
     if isinstance(key, bytes):
         return key
     if isinstance(key, bool):
-        raise TypeError("a column of bool has no filters: there are two values")
+        raise TypeError("a column of bool has no filters, because it has only two values")
     if isinstance(key, datetime.date | datetime.time):
         return key.isoformat().encode()
     return (format(key, "f") if isinstance(key, decimal.Decimal) else str(key)).encode()

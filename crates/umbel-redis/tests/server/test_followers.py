@@ -15,7 +15,7 @@ APPEND_ONLY = ["--appendonly", "yes", "--appendfsync", "always", "--aof-use-rdb-
 # A replica that answers a command of its primary with an error stops.
 STRICT = ["--propagation-error-behavior", "panic"]
 SECRET = "000102030405060708090a0b0c0d0e0f"
-LOST = "NOFILTER this server could not take all writes"
+LOST = "NOFILTER this server could not apply all writes"
 VECTORS = Path(__file__).parents[4] / "testdata/foreign/valkey-bloom"
 
 
@@ -278,7 +278,7 @@ def test_a_damaged_part_leaves_nothing_behind():
                 for last in (damaged, b"", damaged):
                     # The second time the load is abandoned.
                     assert client("UM.LOAD", key, 0, file[:middle]) == middle
-                    assert client("UM.EXISTS", key, "a") == 1 if others else client("UM.EXISTS", key, "a").startswith("NOFILTER the filter is not loaded yet")
+                    assert client("UM.EXISTS", key, "a") == 1 if others else client("UM.EXISTS", key, "a").startswith("NOFILTER the filter is still being loaded")
                     assert client("UM.LOAD", key, 0, b"") == 0 if not last else client("UM.LOAD", key, middle, last).startswith("ERR ")
                     assert client("EXISTS", key) == others
                     caught_up(client)

@@ -129,7 +129,7 @@ def test_a_window_of_time_forgets(client):
     seconds, _ = client("TIME")
     now = 1000 * int(seconds)
     assert client("UM.ADDAT", "f", now - 50, "late") == [1]
-    assert client("UM.ADDAT", "f", now + 600_000, "early").startswith("ERR the time is to come")
+    assert client("UM.ADDAT", "f", now + 600_000, "early").startswith("ERR time in the future")
     client("UM.RESERVE", "g", 100, 0.01, "KIND", "window")
     assert "no clock" in client("UM.ADDAT", "g", now, "a")
 
@@ -197,7 +197,7 @@ def test_a_filter_that_is_loaded_takes_the_place_of_another_at_once(client):
         client("UM.LOAD", "f", offset, file[offset : offset + size])
         if offset == 2 * size:
             assert client("DEBUG", "RELOAD") == OK
-            assert client("UM.LOAD", "f", 7, b"x").startswith(f"ERR the part at {offset + size} comes next")
+            assert client("UM.LOAD", "f", 7, b"x").startswith(f"ERR expected the part at {offset + size}")
     assert client("UM.EXISTS", "f", "old") == 0 and all(client("UM.MEXISTS", "f", *keys(b"new", 1000)))
     damaged = file[:100_000] + bytes([file[100_000] ^ 1]) + file[100_001:]
     assert "ERR" in load(client, "f", damaged), "and the one there stays"

@@ -15,8 +15,7 @@ pub enum Error {
     Plan(#[from] PlanError),
     /// The rate is below what a hash can keep.
     #[error(
-        "a rate of {} is below what a hash of 128 bits keeps: of absent keys, {least:.1e} have the hash of one of {keys} keys; ask \
-         for a rate above that, or compare the keys themselves",
+        "a rate of {} is lower than a 128-bit hash allows: {least:.1e} of absent keys share their hash with one of {keys} keys; choose a higher rate, or compare the keys themselves",
         Exact(*fpp)
     )]
     BelowHash {

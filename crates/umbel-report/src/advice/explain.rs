@@ -27,7 +27,7 @@ pub(crate) fn explain(choice: &Choice, goal: &Goal) -> Vec<Step> {
         let (except, rate) = (goal.except, plan.predicted_fpp());
         let (caught, rate) = (except as f64 * rate, number(rate));
         let how = format!(
-            "s·p = {except} · {rate} = {caught:.0} keys of the other list pass the first level; what tells them apart takes {} bytes",
+            "s·p = {except} · {rate} = {caught:.0} keys of the other list pass the first level; telling them apart uses {} bytes",
             choice.memory - plan.bytes()
         );
         add("levels", sources::of(plan.variant()), how);

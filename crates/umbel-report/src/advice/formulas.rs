@@ -1,12 +1,11 @@
 //! Formulas of the literature that pictures, tables and choices show; filters are planned by the ones in
-//! [`umbel::internals::math`].
+//! [`umbel::formulas`].
 //!
 //! The bits of a filter compressed for sending follow M. Mitzenmacher 2002, <https://doi.org/10.1109/TNET.2002.803864>:
 //! a classic filter with as many bits set as clear does not compress. With more bits and fewer probes than are best in
 //! memory, few bits are set, and a coder that reaches the entropy sends m·H(fill) bits: for the same number of bits
 //! sent, the rate is lower. The receiver pays with memory.
 
-use umbel::MAX_PROBES;
 use umbel::formulas::classic::bits_per_key_with;
 
 /// Returns [`fpp_limit`](umbel::formulas::classic::fpp_limit) from the bits per key, m/n: (1 − e^(−k/(m/n)))^k.
@@ -28,20 +27,6 @@ pub fn least_bits_per_key(fpp: f64, most_probes: u32) -> (f64, u32) {
 /// to it: g(u) = −(m/n)·ln u·ln(1 − u). Least at u = ½.
 pub fn log_fpp_at_clear(bits_per_key: f64, clear: f64) -> f64 {
     -bits_per_key * clear.ln() * (-clear).ln_1p()
-}
-
-/// Returns the rate of the AND of two filters of `bits` bits and `probes` probes, for sets of `left` and `right` keys
-/// with `shared` keys in common.
-///
-/// A bit is set in both with probability 1 − u_A − u_B + u_A∪B, with u the probability to be clear. The rate is at most
-/// the rate of either filter, and at least the rate of a filter built from the shared keys alone, because bits that
-/// different keys set in both filters remain. In the limit of many bits; fill^k, using one bit's exact probability.
-pub fn fpp_of_intersection(left: u64, right: u64, shared: u64, bits: u64, probes: u32) -> f64 {
-    let one = f64::from(probes) * (-1.0 / bits as f64).ln_1p();
-    let set = |keys: u64| -(keys as f64 * one).exp_m1();
-    let both =
-        set(left) + set(right) - set(left.saturating_add(right - shared.min(left).min(right)));
-    both.max(0.0).powi(probes as i32)
 }
 
 /// Returns what equal hashes add to the rate: the probability 1 − (1 − 2⁻ᵇ)ⁿ that a key has the hash of one of `keys`
@@ -74,45 +59,15 @@ pub fn sent_per_key(bits_per_key: f64, probes: f64) -> f64 {
     bits_per_key * entropy((-probes / bits_per_key).exp())
 }
 
-/// Returns the lowest rate for `sent` bits per key if a filter may have up to `most` bits per key in memory.
-///
-/// The result is `(bits per key, probes, rate)`, in the limit of many bits. Compression cannot hurt, so
-/// `most` ≥ `sent` > 0 gives at least the plain filter's rate; for `most` → ∞ the best k is 1 and the rate approaches 0.5^sent, where
-/// the best plain filter has 0.6185^sent.
-pub fn best_for_sent(sent: f64, most: f64) -> (f64, u32, f64) {
-    let mut best = (sent, 1, 1.0);
-    for probes in 1..=MAX_PROBES {
-        let k = f64::from(probes);
-        // The bits sent grow with m as long as kn/m < ln 2, where the filter is half full, and fall with m for fewer
-        // bits: use the sparse side.
-        let (mut bits, mut high) = (k / core::f64::consts::LN_2, most);
-        let fits = |bits| sent_per_key(bits, k) <= sent;
-        if bits > most || !fits(bits) {
-            continue;
-        }
-        if fits(most) {
-            bits = most;
-        }
-        for _ in 0..100 {
-            let middle = (bits + high) / 2.0;
-            *(if fits(middle) { &mut bits } else { &mut high }) = middle;
-        }
-        let rate = fpp_limit_of(bits, probes);
-        if rate < best.2 {
-            best = (bits, probes, rate);
-        }
-    }
-    best
-}
-
 #[cfg(test)]
 mod tests {
-    use umbel::formulas::classic::{bits_per_key, fpp_textbook};
+    use umbel::formulas::classic::bits_per_key;
 
     use super::*;
 
     #[test]
     fn as_published() {
+        assert_eq!([0.0, 0.5, 1.0].map(entropy), [0.0, 1.0, 0.0]);
         // Table of the paper for 8 bits sent: m/n, k, bits sent, rate.
         for (bits, probes, sent, rate) in
             [(8.0, 6, 7.98, 0.0216), (14.0, 2, 7.923, 0.0177), (92.0, 1, 7.923, 0.0108)]
@@ -122,27 +77,6 @@ mod tests {
             let found = fpp_limit_of(bits, probes);
             assert!((found - rate).abs() < 5e-5, "{bits}: {found}");
         }
-    }
-
-    #[test]
-    fn the_best_is_no_worse_than_any_other() {
-        for (sent, most) in [(8.0, 8.1), (8.0, 14.5), (8.0, 100.0), (4.0, 1e4), (16.0, 1e6)] {
-            let (bits, probes, rate) = best_for_sent(sent, most);
-            assert!(bits <= most && sent_per_key(bits, f64::from(probes)) <= sent * (1.0 + 1e-9));
-            for other in 1..=12 {
-                for step in 0..4_000 {
-                    let tried = sent * 0.5 + f64::from(step) / 4_000.0 * (most - sent * 0.5);
-                    if sent_per_key(tried, f64::from(other)) <= sent {
-                        assert!(fpp_limit_of(tried, other) >= rate - 1e-12, "{tried} {other}");
-                    }
-                }
-            }
-            assert!(rate > 0.5f64.powf(sent));
-        }
-        let (bits, probes, rate) = best_for_sent(8.0, 1e9);
-        assert!(probes == 1 && bits > 90.0 && rate < 0.0108, "{bits} {rate}");
-        assert_eq!(entropy(0.5), 1.0);
-        assert_eq!((entropy(0.0), entropy(1.0)), (0.0, 0.0));
     }
 
     #[test]
@@ -160,32 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn an_intersection_errs_between_a_fresh_filter_and_the_worse_input() {
-        let (bits, probes) = (100_000, 7);
-        for [left, right, shared] in
-            [[10_000, 5_000, 0], [10_000, 10_000, 3_000], [8_000, 9_000, 8_000]]
-        {
-            let rate = fpp_of_intersection(left, right, shared, bits, probes);
-            let limit = |keys| fpp_textbook(keys, bits, probes);
-            assert!(rate <= limit(left.min(right)) * (1.0 + 1e-12));
-            assert!(rate >= limit(shared) && rate >= 0.0);
-        }
-        let same = fpp_of_intersection(9_000, 9_000, 9_000, bits, probes);
-        assert!((same / fpp_textbook(9_000, bits, probes) - 1.0).abs() < 1e-9);
-    }
-
-    #[test]
     fn every_formula_ends_whatever_it_is_given() {
         let reals = [f64::NAN, -1.0, 0.0, 1e-300, 0.01, 1.0, 1e300, f64::INFINITY];
         for (a, b) in reals.into_iter().flat_map(|a| reals.map(|b| (a, b))) {
-            _ = (entropy(a), sent_per_key(a, b), best_for_sent(a, b), log_fpp_at_clear(a, b));
+            _ = (entropy(a), sent_per_key(a, b), log_fpp_at_clear(a, b));
             for n in [0, 1, 8, u32::MAX] {
                 _ = (fpp_limit_of(a, n), least_bits_per_key(a, n.max(1)));
-                let keys = [0, 1, u64::MAX];
-                for (left, right) in keys.into_iter().flat_map(|n| keys.map(|m| (n, m))) {
-                    _ = hash_collisions(left, n);
-                    _ = fpp_of_intersection(left, right, 1, right, n);
-                }
+                _ = [0, 1, u64::MAX].map(|keys| hash_collisions(keys, n));
             }
         }
     }

@@ -161,7 +161,7 @@ impl fmt::Display for Obstacle {
         match self {
             Self::KeepsKeys => f.write_str("keys cannot be removed"),
             Self::DoesNotGrow => f.write_str("has a fixed size: more keys raise its rate"),
-            Self::BuiltAtOnce => "is built from all its keys at once, and takes none later".fmt(f),
+            Self::BuiltAtOnce => "is built from all its keys at once and accepts none later".fmt(f),
             Self::Forgets => f.write_str("forgets old keys"),
             Self::NeverForgets => f.write_str("never forgets, so it fills up as keys keep coming"),
             Self::Rows => f.write_str("is for rows of several fields, any of which is looked up"),

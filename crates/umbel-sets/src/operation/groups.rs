@@ -22,7 +22,7 @@ use crate::records::rank;
 use crate::scan::{Lines, RowKeys, Scanner, Visit};
 use crate::sink::Sink;
 use crate::spill::{Runs, Selected};
-use crate::{Empty, Error, Form, Missing, Normalization, Options};
+use crate::{Empty, Error, Form, Missing, Options};
 
 impl SetOperation<'_> {
     /// The options that read the column whose values decide, if there is one.
@@ -30,9 +30,8 @@ impl SetOperation<'_> {
         let (Keep::Least(column) | Keep::Greatest(column)) = self.keep else { return None };
         let form = self.options.form.clone();
         let records = form.records.with_key(vec![column.to_owned()]);
-        let (normalization, others) = (Normalization::default(), Vec::new());
-        let (missing, empty) = (Missing::Refuse, Empty::Value);
-        let form = Form { records, others, normalization, missing, empty, ..form };
+        let (others, missing, empty) = (Vec::new(), Missing::Refuse, Empty::Value);
+        let form = Form { records, others, missing, empty, ..form };
         Some(Options { form, ..self.options.clone() })
     }
 }

@@ -89,14 +89,14 @@ impl SetOperation<'_> {
             self.hand(&mut |selected| sorting.push(&(!selected.count).to_be_bytes(), selected))?
         } else {
             let scanner = self.scanner(LineHasher::random())?;
-            let (header, places) = (self.header()?, Places::new(self.inputs));
             let (mut keys, mut text) = ([None, None], Vec::new());
+            let places = Places::new(self.inputs);
             self.hand(&mut |selected| {
                 // Other inputs may name the fields of the key differently.
-                let other = self.inputs[places.input_of(selected.place)].other;
-                let keys = match &mut keys[usize::from(other)] {
+                let input = &self.inputs[places.input_of(selected.place)];
+                let keys = match &mut keys[usize::from(input.other)] {
                     Some(keys) => keys,
-                    none => none.insert(scanner.row_keys(header.as_deref(), other)?),
+                    none => none.insert(scanner.row_keys_of(input)?),
                 };
                 sorting.push(keys.sort_key(&selected.row[before..], &mut text)?, selected)
             })?

@@ -125,7 +125,8 @@ impl<'a> SetOperation<'a> {
     }
 
     /// If `sorted`, writes the result in the order of the keys' bytes, as `LC_ALL=C sort` sorts lines; records without
-    /// a key come first. Results with an error, and [ranked](Distinct::ranked) ones, keep their own order.
+    /// a key come first. If [numbers are normalized](crate::Normalization::number), they come in the order of their
+    /// values, before other values by their bytes, and empty ones last. Results with an error, and [ranked](Distinct::ranked) ones, keep their own order.
     #[must_use]
     pub fn sorted(self, sorted: bool) -> Self {
         if sorted { Self { sorted, ..self.in_order() } } else { self }

@@ -86,9 +86,9 @@ pub(crate) fn each(
     mut each: impl FnMut(usize, Value) -> Result<(), Flaw>,
 ) -> Result<usize, Flaw> {
     let broken = |flaw, at| Err(Flaw::Quote { flaw, at });
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t') && *byte != delimiter;
     let mut start = 0;
     for column in 0.. {
-        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t') && *byte != delimiter;
         let quoted = match bytes.get(start) {
             Some(b'"') => true,
             Some(byte) if blanks && is_blank(byte) => {
@@ -125,6 +125,9 @@ pub(crate) fn each(
             let rest = &bytes[start..];
             let next = memchr3(delimiter, b'"', b'\n', rest).map_or(bytes.len(), |at| start + at);
             let end = match bytes.get(next) {
+                Some(b'"') if rest[..next - start].iter().all(is_blank) => {
+                    return broken(QuoteFlaw::Blank, next);
+                }
                 Some(b'"') => return broken(QuoteFlaw::Bare, next),
                 Some(&byte) if byte == delimiter => next,
                 _ if bytes[start..next].ends_with(b"\r") => next - 1,
@@ -136,7 +139,11 @@ pub(crate) fn each(
         match bytes.get(next) {
             None | Some(b'\n') => return Ok(next),
             Some(&byte) if byte == delimiter => start = next + 1,
-            Some(_) => return broken(QuoteFlaw::Closed, next),
+            Some(_) => {
+                let after = bytes[next..].iter().find(|byte| !is_blank(byte));
+                let is_end = after.is_none_or(|&byte| byte == delimiter || b"\r\n".contains(&byte));
+                return broken(if is_end { QuoteFlaw::Blank } else { QuoteFlaw::Closed }, next);
+            }
         }
     }
     unreachable!("a record has an end")

@@ -34,6 +34,7 @@ mod stored;
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
+use std::slice;
 
 use memchr::{memchr, memchr2_iter, memrchr};
 
@@ -58,8 +59,10 @@ pub struct Form {
     pub records: Records,
     /// The names of the key's fields in inputs after the first, if they differ there: one name for each, or none.
     pub others: Vec<String>,
-    /// Columns of CSV or TSV that do not count where whole rows are compared.
+    /// Columns of CSV or TSV that do not count where whole rows are compared; some inputs may lack them.
     pub ignored: Vec<String>,
+    /// Further fields that options of the job name; a number must mean the same column in all inputs under one header.
+    pub further: Vec<String>,
     /// Which differences between keys to ignore.
     pub normalization: Normalization,
     /// How many lines at the start of each input are left out.
@@ -532,8 +535,14 @@ impl Format {
                 None => return Ok(None),
             };
             if !self.kind.is_blank(row) {
-                let columns = |fields| self.columns(name, row, start as u64, fields);
-                let columns = [columns(fields)?, columns(&self.ignored)?];
+                let columns = |fields: &[String]| self.columns(name, row, start as u64, fields);
+                // Another input may have it.
+                let ignored = |field| match columns(slice::from_ref(field)) {
+                    Err(Error::UnknownField { .. }) => Ok(Vec::new()),
+                    columns => columns,
+                };
+                let ignored = self.ignored.iter().map(ignored).collect::<Result<Vec<_>, _>>()?;
+                let columns = [columns(fields)?, ignored.concat()];
                 return head(start + length, Some(start..start + row.len()), columns);
             }
             start += length;
@@ -541,26 +550,39 @@ impl Format {
         if all { head(start, None, Default::default()) } else { Ok(None) }
     }
 
-    /// A key as bytes that sort by its first value, then by the second, and so on: each but the last ends with two zeros,
-    /// and a zero within it is followed by a one. A key of several values is copied to `text` for that.
+    /// A key as bytes that sort by its first value, then by the second, and so on: each ends with two zeros, and a zero within
+    /// it is followed by a one. If numbers are compared by value, so are they sorted. Unless the key itself sorts so, these
+    /// bytes are put into `text`.
     pub(crate) fn sort_key<'k>(&self, key: &'k [u8], text: &'k mut Vec<u8>) -> &'k [u8] {
-        let fields = self.fields[0].len();
-        if key.is_empty() || fields < 2 || self.by_row || self.normalization.read.is_some() {
+        let Normalization { number, thousands, read, .. } = self.normalization;
+        let (fields, by_value) = (self.fields[0].len(), number || thousands);
+        if key.is_empty() || fields < 2 && !by_value || self.by_row || read.is_some() {
             return key;
         }
         text.clear();
-        for (i, value) in values_of(key, fields).enumerate() {
-            if i + 1 == fields {
-                text.extend_from_slice(value);
-                break;
+        let mut ranked = Vec::new();
+        let mut put = |value: &[u8]| {
+            ranked.clear();
+            match by_value {
+                true => rank(value, &mut ranked),
+                false => ranked.extend_from_slice(value),
             }
-            for part in value.split_inclusive(|byte| *byte == 0) {
+            for part in ranked.split_inclusive(|byte| *byte == 0) {
                 text.extend_from_slice(part);
-                if part.ends_with(&[0]) {
-                    text.push(1);
-                }
+                text.extend(part.ends_with(&[0]).then_some(1u8));
             }
             text.extend_from_slice(&[0, 0]);
+        };
+        match self.kind {
+            // A whole row, which is its own key.
+            Kind::Csv(_) | Kind::Tsv(_) if fields == 0 => {
+                let copy = |_, value: Value| {
+                    let mut copied = Vec::new();
+                    value.copy(key, &mut copied).map(|()| put(&copied))
+                };
+                self.kind.each(key, copy).unwrap_or_default();
+            }
+            _ => values_of(key, fields.max(1)).for_each(put),
         }
         text
     }
@@ -599,8 +621,8 @@ impl Format {
         self.kind.each(row, copy).map(drop)
     }
 
-    /// The columns of the key, in its order, from the header.
-    fn columns(
+    /// The columns of fields, in their order, from the header.
+    pub(crate) fn columns(
         &self,
         name: &str,
         header: &[u8],
@@ -675,7 +697,7 @@ impl Format {
 }
 
 /// A column by its number: 0 for `1`.
-fn number(field: &str) -> Option<usize> {
+pub(crate) fn number(field: &str) -> Option<usize> {
     field.parse::<usize>().ok()?.checked_sub(1)
 }
 
@@ -711,7 +733,7 @@ pub(crate) struct Head<'f> {
     /// The columns of the key.
     columns: Vec<usize>,
     /// The columns that do not count in whole rows.
-    ignored: Vec<usize>,
+    pub(crate) ignored: Vec<usize>,
     /// Whether the input names the fields by [`Form::others`].
     other: bool,
     /// The columns of a row that is joined with another.
@@ -1000,12 +1022,13 @@ impl Copied {
         ignored: &[usize],
     ) -> Result<KeyAt, Flaw> {
         let (begin, bytes, delimiter) = (self.bytes.len(), &mut self.bytes, kind.delimiter());
+        let mut follows = false;
         kind.each(row, |column, value| {
-            if column > 0 {
-                bytes.push(delimiter);
-            }
             if ignored.contains(&column) {
                 return Ok(());
+            }
+            if std::mem::replace(&mut follows, true) {
+                bytes.push(delimiter);
             }
             let start = bytes.len();
             value.copy(row, bytes)?;

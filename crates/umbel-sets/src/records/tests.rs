@@ -387,54 +387,6 @@ fn roomy(chunk: usize) -> Budget {
 }
 
 #[test]
-fn a_json_text_is_walked_once_for_all_fields() {
-    let find = |fields: &[&str], text: &str| {
-        let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
-        let (paths, mut values) = (json::Paths::new(&fields), Vec::new());
-        json::find(text.as_bytes(), &paths, true, &mut values).ok()?;
-        Some(values.iter().map(|value| text[value.start..value.end].to_owned()).collect::<Vec<_>>())
-    };
-    let text = r#"{"b":[7,{"c":"x"}],"a":{"b":1,"c":{"d":true}},"e":"y","f":null}"#;
-    let found = |fields: &[&str]| find(fields, text);
-    let all = |values: &[&str]| Some(values.iter().map(|&value| value.to_owned()).collect());
-    assert_eq!(found(&["e", "a.c.d", "b.1.c", "a.b", "b.0"]), all(&["y", "true", "x", "1", "7"]));
-    assert_eq!(found(&["a", "a.b", "e", "e"]), all(&[r#"{"b":1,"c":{"d":true}}"#, "1", "y", "y"]));
-    assert_eq!(found(&["a.b", "a.c", "a.d"]), None);
-    assert_eq!(found(&["b.01"]), None);
-    assert_eq!(found(&["e", "f"]), None);
-    // The last of two members counts, even if it lacks what the first has.
-    assert_eq!(find(&["a.b"], r#"{"a":{"b":1},"a":{"b":2}}"#), all(&["2"]));
-    assert_eq!(find(&["a.b"], r#"{"a":{"b":1},"a":{"c":2}}"#), None);
-    assert_eq!(find(&["a.b"], r#"{"a":{"b":1},"a":3}"#), None);
-    let large = r#"{"a":1e999,"b":{"c":[1e999,{"d":2}]}}"#;
-    assert_eq!(find(&["a", "b.c.1.d"], large), all(&["1e999", "2"]));
-    assert_eq!(find(&["b.c.0", "b.c.1.d"], large), all(&["1e999", "2"]));
-    assert_eq!(find(&["a", "a.x"], large), None);
-}
-
-#[test]
-fn a_record_lacks_its_key_whatever_else_it_has() {
-    let lacks = |text: &[u8], key: &str| {
-        let paths = json::Paths::new(&[key.to_owned()]);
-        match json::find(text, &paths, true, &mut Vec::new()) {
-            Err(Flaw::NoField { found, .. }) => found,
-            _ => panic!("{}", text.escape_ascii()),
-        }
-    };
-    assert_eq!(lacks(b" {\"x\":\"\xff\"} ", "a"), "the fields x");
-    assert_eq!(lacks(b"{\"a\":{\"x\":\"\xff\"}}", "a.b"), "the fields a");
-    assert_eq!(lacks(b"[\"\xff\"]", "a"), "an array of 1");
-    assert_eq!(lacks("{\"a\":{\"x\":\"\u{ff}\"}}".as_bytes(), "a.b"), "the fields x in a");
-    assert_eq!(lacks(b"{\"a\":7}", "a.b"), "7 in a");
-    // A number of any size.
-    assert_eq!(lacks(b"{\"a\":1e999}", "a.b"), "1e999 in a");
-    assert_eq!(lacks(b"{\"a\":{\"x\":[0,-1e999]}}", "a.x.1.b"), "-1e999 in a.x.1");
-    assert_eq!(lacks(b" 1e999", "a"), "1e999");
-    let many = format!("{{{}\"z\":0}}", "\"y\":0,".repeat(5_000));
-    assert!(lacks(many.as_bytes(), "a").ends_with(", y, and 4981 more"));
-}
-
-#[test]
 fn quotes_may_go_over_many_chunks() {
     let long = "a \"\"line\"\"\nand, more\r\n".repeat(20_000);
     let bytes = format!("1,\"{long}\"\n2,x\n\"{long}\",\"{long}\"\n3,\"\n\"");
@@ -558,20 +510,6 @@ fn other_inputs_name_as_many_fields_or_none() {
             Ok(_) => None,
         };
         assert_eq!(found, wanted);
-    }
-}
-
-/// Only the last carriage return belongs to the end of a row, be it a header or not.
-#[test]
-fn one_carriage_return_ends_a_row() {
-    let key = || vec!["b\r".to_owned()];
-    let csv = Records::Csv { delimiter: b'\t', header: true, key: key(), raw: false };
-    for records in [csv, Records::Tsv { delimiter: b'\t', header: true, key: key() }] {
-        for drip in [None, Some(3)] {
-            let (header, seen) = see(&records, b"a\tb\r\r\n1\t2\r\r\n", roomy(100), drip).unwrap();
-            assert_eq!(header.unwrap(), b"a\tb\r\r");
-            assert_eq!(seen, [(6, b"1\t2\r\r".to_vec(), b"2\r".to_vec())]);
-        }
     }
 }
 

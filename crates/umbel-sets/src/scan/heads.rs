@@ -1,5 +1,7 @@
 //! The headers of inputs, and what they determine for rows: where keys are, and how two rows become one.
 
+use std::slice;
+
 use umbel_io::PageBuffer;
 
 use super::Scanner;
@@ -72,6 +74,11 @@ impl Scanner<'_> {
         let head = self.format.head(ROW, header.unwrap_or_default(), true, other)?;
         let head = head.expect("all of it is there");
         Ok(RowKeys { head, copied: Copied::default() })
+    }
+
+    /// For the keys of an input's rows.
+    pub(crate) fn row_keys_of(&self, input: &Input) -> Result<RowKeys<'_>, Error> {
+        self.row_keys(self.header(slice::from_ref(input))?.as_deref(), input.other)
     }
 
     /// How rows of the two `inputs` become one.

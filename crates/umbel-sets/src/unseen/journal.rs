@@ -251,8 +251,7 @@ impl Notes {
         match Self::of(filter)? {
             None => Ok(()),
             Some(Self { path, .. }) => bail!(
-                "{}: would add lines to a filter whose signature does not cover them; move it away, or read the filter without a \
-                 key to trust",
+                "{}: adds lines that the filter's signature does not cover; move it away, or read the filter without a trusted key",
                 path.display()
             ),
         }
@@ -333,18 +332,17 @@ impl Notes {
             }
         }
         let contradiction = if now.id.inode != written.inode {
-            Some("is another file than the one")
+            Some("is not the file")
         } else if now.length < written.length {
             Some("is shorter than the file")
         } else if tail(out, written.length)? != written.tail {
-            Some("has other lines than the file")
+            Some("does not end like the file")
         } else {
-            (ours != now.length).then_some("has lines of others behind those")
+            (ours != now.length).then_some("has lines of other programs after those")
         };
         if let Some(contradiction) = contradiction {
             bail!(
-                "{contradiction} that an interrupted run wrote, as {} records; nothing was changed; put that file back, or name \
-                 another one with --append, which also gets the lines after the last checkpoint",
+                "{contradiction} that an interrupted run wrote, according to {}; nothing was changed; put that file back, or name another with --append, which also gets the lines after the last checkpoint",
                 self.path.display()
             );
         }
@@ -373,14 +371,13 @@ fn next_frame(file: &File, path: &Path, at: &mut u64) -> Result<Option<(Frame, u
         }
         if start[..MAGIC] != START[..MAGIC] {
             bail!(
-                "{}: has the name of a journal of umbel unseen, but is none; move it away",
+                "{}: has the name of an umbel unseen journal, but is not one; move it away",
                 context()
             );
         }
         if start != START {
             bail!(
-                "{}: is a journal of umbel unseen of version {}, and this release reads version {}; use the umbel that wrote it, \
-                 without which the filter lacks keys",
+                "{}: is an umbel unseen journal of version {}, and this release reads version {}; use the umbel that wrote it: the journal has keys that the filter lacks",
                 context(),
                 start[MAGIC],
                 START[MAGIC]
@@ -393,8 +390,7 @@ fn next_frame(file: &File, path: &Path, at: &mut u64) -> Result<Option<(Frame, u
         *at = *end;
     } else if is_damaged_at(file, *at).with_context(context)? {
         bail!(
-            "{}: is damaged at byte {at}, where keys are recorded that the filter lacks; nothing was changed; copy the \
-             file again, or move it away and build the filter anew",
+            "{}: is damaged at byte {at}, among keys that the filter lacks; nothing was changed; copy the file again, or move it away and rebuild the filter",
             context()
         );
     }

@@ -126,7 +126,7 @@ impl<H: Hashing> LazyFilter<H> {
             return Ok(());
         }
         assert_eq!(keys.len(), found.len(), "one answer for each key");
-        hashed::<GROUP, _, _, _>(keys, self.filter.hasher(), &mut |range, hashes| {
+        hashed::<HASHES_AT_ONCE, _, _, _>(keys, self.filter.hasher(), &mut |range, hashes| {
             hashes.iter().try_for_each(|&hash| self.check(hash))?;
             let found = &mut found[range];
             of_any!(&self.filter, filter => filter.0.core.contains_all(hashes, found));

@@ -7,6 +7,8 @@ use std::io::Read;
 mod lazy;
 #[cfg(feature = "std")]
 mod load;
+#[cfg(feature = "serde")]
+mod serde;
 #[cfg(all(feature = "mmap", target_has_atomic = "64"))]
 mod shared;
 

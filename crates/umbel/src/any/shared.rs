@@ -265,7 +265,7 @@ impl<H: Hashing> SharedFile<H> {
 
     /// Visits the hashes of keys, with their lines prefetched.
     fn each_ahead<K: Key<H>>(&self, keys: &[K], mut each: impl FnMut(KeyHash)) {
-        let Ok(()) = hashed::<GROUP, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
+        let Ok(()) = hashed::<HASHES_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
             for (i, &hash) in hashes.iter().enumerate() {
                 if let Some(&next) = hashes.get(i + AHEAD) {
                     self.prefetch(next);

@@ -36,7 +36,7 @@ pub(crate) trait Core: Sized {
         true
     }
     fn contains_narrow(&self, hashes: &[Mixed64], found: &mut [bool]) {
-        let Ok(()) = hashed::<GROUP, _, _, _>(hashes, &NARROW, &mut |range, hashes| {
+        let Ok(()) = hashed::<HASHES_AT_ONCE, _, _, _>(hashes, &NARROW, &mut |range, hashes| {
             self.contains_all(hashes, &mut found[range]);
             Ok::<_, Infallible>(())
         });
@@ -128,8 +128,8 @@ pub(crate) trait Owned: Core<Storage = Blocks> {
     /// Returns whether the key was certainly new.
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Self::Refusal>;
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Self::Refusal> {
-        let mut new = [false; GROUP];
-        let mut groups = hashes.chunks(GROUP);
+        let mut new = [false; HASHES_AT_ONCE];
+        let mut groups = hashes.chunks(HASHES_AT_ONCE);
         groups.try_for_each(|hashes| self.insert_all_new(hashes, &mut new[..hashes.len()]))
     }
     /// The slices have equal lengths.
@@ -145,7 +145,7 @@ pub(crate) trait Owned: Core<Storage = Blocks> {
         })
     }
     fn insert_narrow(&mut self, hashes: &[Mixed64]) -> Result<(), Self::Refusal> {
-        hashed::<GROUP, _, _, _>(hashes, &NARROW, &mut |_, hashes| self.insert_all(hashes))
+        hashed::<HASHES_AT_ONCE, _, _, _>(hashes, &NARROW, &mut |_, hashes| self.insert_all(hashes))
     }
     /// Forgets all keys; does nothing in kinds that are built at once.
     fn clear(&mut self) {}
@@ -167,7 +167,7 @@ pub(crate) enum Merge {
 }
 
 /// Hashes that are computed or looked up together: 8 KiB, a quarter of the first-level cache.
-pub(crate) const GROUP: usize = 512;
+pub(crate) const HASHES_AT_ONCE: usize = 512;
 
 /// The hasher of any [`Mixed64`], whose hash does not depend on it.
 const NARROW: Prehashed = Prehashed::new(0);

@@ -45,7 +45,7 @@ pub enum InsertError {
     Full(#[from] Full),
     /// The kind accepts no keys once it is built.
     #[error(
-        "{article} {0} filter is built from all its keys at once and takes no more; rebuild it with them",
+        "{article} {0} filter is built from all its keys at once and accepts no more; rebuild it from the old and new keys",
         article = .0.article()
     )]
     BuiltAtOnce(Kind),
@@ -215,12 +215,11 @@ pub enum MergeError {
     #[error("the numbers of probes per key differ ({0} and {1}); plan both for the same fpp")]
     ProbesDiffer(u32, u32),
     /// The widths of cells differ, in bits.
-    #[error("the cells differ in size ({0} and {1} bits); plan both for the same")]
+    #[error("the cells differ in size ({0} and {1} bits); plan both with cells of the same size")]
     CellsDiffer(u32, u32),
     /// The sizes differ, in this unit. The larger filter would have to be folded, which raises its rate.
     #[error(
-        "the filters have {0} and {1} {2}, and the larger would be folded to the smaller size, at a \
-         higher rate; plan both for the same number of keys, or let it be folded"
+        "the filters have {0} and {1} {2}, and folding the larger to the smaller size would raise its rate; plan both for the same number of keys, or allow folding"
     )]
     SizesDiffer(u64, u64, &'static str),
     /// A filter of this size does not fold by this divisor; with the unit of the size.
@@ -249,7 +248,7 @@ pub enum MergeError {
     /// The first kind does not convert to the second.
     #[error("{own} {0} filter does not convert to {wanted} {1} one; {hint}", hint = match .1 {
         Kind::Blocked => "only counting ones do, and scalable ones that have not grown",
-        _ => "only counting ones, and scalable ones that have not grown, convert, to blocked ones",
+        _ => "only counting filters, and scalable ones that have not grown, convert to blocked ones",
     }, own = .0.article(), wanted = .1.article())]
     CannotConvert(Kind, Kind),
     /// A scalable filter of this many links cannot be converted.

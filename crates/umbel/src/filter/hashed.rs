@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use core::fmt;
 use core::ops::Range;
 
-use super::core::{Core, GROUP, Merge, Owned};
+use super::core::{Core, HASHES_AT_ONCE, Merge, Owned};
 #[cfg(feature = "std")]
 use super::file;
 use super::file::{Declared, Opened};
@@ -317,7 +317,7 @@ pub(crate) fn by_group<C: Core, T, K: Key<H>, H, E>(
         prefetching(filter, keys, hasher, prefetch, each)
     } else {
         let each = &mut |range: Range<usize>, hashes: &[KeyHash]| each(filter, range, hashes);
-        hashed::<{ 2 * GROUP }, _, _, _>(keys, hasher, each)
+        hashed::<{ 2 * HASHES_AT_ONCE }, _, _, _>(keys, hasher, each)
     }
 }
 
@@ -373,14 +373,14 @@ fn prefetching<T, K: Key<H>, H, E>(
     Ok(())
 }
 
-/// Calls `each` with the hashes of an iterator's keys, [`GROUP`] at a time.
+/// Calls `each` with the hashes of an iterator's keys, [`HASHES_AT_ONCE`] at a time.
 pub(crate) fn in_groups<K: Key<H>, H>(
     keys: impl IntoIterator<Item = K>,
     hasher: &H,
     mut each: impl FnMut(&[KeyHash]),
 ) {
     let mut keys = keys.into_iter();
-    let mut hashes = [KeyHash::default(); GROUP];
+    let mut hashes = [KeyHash::default(); HASHES_AT_ONCE];
     loop {
         let mut count = 0;
         for (to, key) in hashes.iter_mut().zip(keys.by_ref()) {
@@ -388,7 +388,7 @@ pub(crate) fn in_groups<K: Key<H>, H>(
             count += 1;
         }
         each(&hashes[..count]);
-        if count < GROUP {
+        if count < HASHES_AT_ONCE {
             return;
         }
     }

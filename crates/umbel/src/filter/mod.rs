@@ -9,8 +9,6 @@ pub(crate) mod methods;
 #[cfg(feature = "std")]
 pub(crate) mod parallel;
 mod receipt;
-#[cfg(feature = "serde")]
-pub(crate) mod serde;
 pub(crate) mod traits;
 
 pub use compare::Comparison;

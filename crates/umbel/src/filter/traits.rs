@@ -4,7 +4,7 @@ use core::convert::Infallible;
 #[cfg(feature = "std")]
 use std::io::{self, Write};
 
-use super::core::GROUP;
+use super::core::HASHES_AT_ONCE;
 use super::hashed::hashed;
 use super::{InsertError, Receipt};
 use crate::bits::Block;
@@ -167,10 +167,11 @@ pub trait Filter<H = KeyHasher>: sealed::Body<H> {
         Self: Sized,
     {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
-        let Ok(()) = hashed::<{ 2 * GROUP }, _, _, _>(keys, self.hasher(), &mut |range, hashes| {
-            self.contains_hashes(hashes, &mut found[range]);
-            Ok::<_, Infallible>(())
-        });
+        let Ok(()) =
+            hashed::<{ 2 * HASHES_AT_ONCE }, _, _, _>(keys, self.hasher(), &mut |range, hashes| {
+                self.contains_hashes(hashes, &mut found[range]);
+                Ok::<_, Infallible>(())
+            });
     }
 }
 

@@ -11,7 +11,7 @@ use crate::prelude::*;
 #[non_exhaustive]
 pub enum FileError {
     /// The file begins with these bytes, not as umbel files do.
-    #[error("not an umbel file: {begin}; name a filter of umbel", begin =
+    #[error("not an umbel file: {begin}; name an umbel filter", begin =
         if .0.is_empty() { "it is empty".to_owned() } else { format!("it begins with \"{}\"", .0.escape_ascii()) })]
     NotUmbel(Vec<u8>),
     /// The file has a format version that this release does not read.
@@ -43,8 +43,7 @@ pub enum FileError {
     ChecksumsDamaged,
     /// The file is in shared use, or its last user was killed: its payload has no checksums.
     #[error(
-        "the filter is in shared use, or its last user was killed before it sealed the file: its bits have no checksums; \
-         open it for shared use, too, or close it there; if nobody has it open, umbel filter add seals it"
+        "the filter is open for shared use, or its last user was killed before sealing the file, so its bits have no checksums; open it for shared use as well, or close it there; if no program has it open, umbel filter add seals it"
     )]
     Unsealed,
     /// A filter of this kind cannot be in shared use.
@@ -116,7 +115,7 @@ impl FileError {
 fn field(error: &FieldError) -> String {
     match error.field {
         "payload" => {
-            format!("the payload is impossible: expected {}; rebuild the filter", error.expected)
+            format!("the payload is invalid: expected {}; rebuild the filter", error.expected)
         }
         _ => format!("header field {error}"),
     }

@@ -489,7 +489,7 @@ impl Unlock for Option<&Secret> {
 #[non_exhaustive]
 pub enum SchemeError {
     /// A keyed filter was opened without its secret, which has this id.
-    #[error("the filter is keyed, by a secret with the id {0:016x}; give these 16 bytes to use it")]
+    #[error("the filter is keyed; give the secret with the id {0:016x} to use it")]
     SecretNeeded(u64),
     /// A keyed filter was opened with another secret. The ids: expected, found.
     #[error(
@@ -498,7 +498,7 @@ pub enum SchemeError {
     WrongSecret(u64, u64),
     /// This many bytes of a file, or of text, are not a secret.
     #[error(
-        "a secret has 16 bytes, or 32 hexadecimal digits, or is a text that begins with {SECRET_TAG} and has the right check; found {0} bytes"
+        "a secret is 16 bytes, 32 hexadecimal digits, or text that begins with {SECRET_TAG} and has a matching check; found {0} bytes"
     )]
     NoSecret(usize),
     /// A secret was given for a filter that is not keyed.
@@ -506,16 +506,15 @@ pub enum SchemeError {
     NotKeyed(Algorithm),
     /// A filter of hashes of a function with this id was opened for keys.
     #[error(
-        "the filter was built from hashes of another function (id {0:016x}); query it with such hashes, in the \
-         program that computes them"
+        "the filter was built from hashes of another function (id {0:016x}); query it in the program that computes such hashes"
     )]
     Prehashed(u64),
     /// A random secret was requested, but the system has no source of randomness, or its source failed with this code.
-    #[error("there are no random bytes to be had here{code}; make the secret from 16 bytes of your own source",
-        code = .0.map(|code| crate::prelude::format!(" (error {code} of the system)")).unwrap_or_default()
+    #[error("no random bytes are available here{code}; make the secret from 16 random bytes of your own",
+        code = .0.map(|code| crate::prelude::format!(" (system error {code})")).unwrap_or_default()
     )]
     NoRandomness(Option<i32>),
     /// A filter of another scheme was opened for hashes computed elsewhere: expected, found.
-    #[error("the filter hashes keys with {1}, not {0}; open it for the former")]
+    #[error("the filter hashes keys with {1}, not {0}; open it with {1}")]
     Other(Scheme, Scheme),
 }

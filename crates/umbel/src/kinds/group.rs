@@ -5,22 +5,22 @@ use super::prelude::*;
 
 /// The hashes left, and the place of each among those given.
 pub(super) struct Group<F> {
-    hashes: [KeyHash; GROUP],
-    places: [u16; GROUP],
+    hashes: [KeyHash; HASHES_AT_ONCE],
+    places: [u16; HASHES_AT_ONCE],
     count: usize,
     /// Derives a key's hash in a part.
     in_part: F,
     /// The first of `hashes`, derived for a part.
-    hashed: [KeyHash; GROUP],
+    hashed: [KeyHash; HASHES_AT_ONCE],
 }
 
 impl<F: Fn(KeyHash, usize) -> KeyHash> Group<F> {
     pub(super) fn new(in_part: F) -> Self {
-        let none = [KeyHash::default(); GROUP];
-        Self { hashes: none, places: [0; GROUP], count: 0, in_part, hashed: none }
+        let none = [KeyHash::default(); HASHES_AT_ONCE];
+        Self { hashes: none, places: [0; HASHES_AT_ONCE], count: 0, in_part, hashed: none }
     }
 
-    /// Replaces its hashes by at most [`GROUP`] others.
+    /// Replaces its hashes by at most [`HASHES_AT_ONCE`] others.
     pub(super) fn take(&mut self, given: &[KeyHash]) {
         self.count = given.len();
         self.hashes[..given.len()].copy_from_slice(given);
@@ -65,7 +65,7 @@ impl<F: Fn(KeyHash, usize) -> KeyHash> Group<F> {
         part: &BlockedCore<impl AsRef<[Block]>>,
         ahead: impl FnOnce(&[KeyHash]),
     ) {
-        let mut held = [false; GROUP];
+        let mut held = [false; HASHES_AT_ONCE];
         let count = self.count;
         let hashes = self.in_part(index, count);
         ahead(hashes);

@@ -318,7 +318,7 @@ macro_rules! plain {
         impl<H: Hashing, S: AsRef<[Block]>> $name<H, S> {
             /// Estimates what the sets of this filter and another share, in one pass over both. If sizes differ, the
             /// larger filter is compared as if folded, at the precision of the smaller. The estimates are derived in
-            /// [Mathematics](https://github.com/umbel/umbel/blob/main/docs/internals.md#8-or-and-and).
+            /// [Mathematics](https://github.com/umbel/umbel/blob/main/docs/internals.md#7-two-sets).
             ///
             /// # Errors
             /// As [`union`](Self::union).

@@ -4,7 +4,7 @@ pub(crate) use core::convert::Infallible;
 
 pub(crate) use crate::bits::{self, BLOCK_BITS, BLOCK_BYTES, Block, Blocks};
 pub(crate) use crate::error::{FieldError, OutOfMemory, check_field};
-pub(crate) use crate::filter::core::{Core, GROUP, Merge, Owned, one_part};
+pub(crate) use crate::filter::core::{Core, HASHES_AT_ONCE, Merge, Owned, one_part};
 pub(crate) use crate::filter::hashed::{Erased, Hashed, hashed, hashes_of};
 pub(crate) use crate::filter::methods::{filter, inserts, made_empty, merges, try_inserts};
 pub(crate) use crate::filter::traits::sealed::{self, Body as _};

@@ -17,22 +17,19 @@ pub enum PlanError {
     #[error("the filter would need {bits} bits; at most {MAX_BITS} are supported", bits = Exact(*.0))]
     TooLarge(f64),
     /// The memory, in bytes, is smaller than one block.
-    #[error(
-        "{0} bytes are too few for such a filter; the smallest has 64 bytes, of some kinds more"
-    )]
+    #[error("{0} bytes are too few; the smallest filter has 64 bytes, and some kinds need more")]
     MemoryTooSmall(u64),
     /// Every key would pass, because there are too many keys for so few bits.
     #[error("{0} keys in {1} bits: every key would pass; give the filter at least one bit per key")]
     TooManyKeys(u64, u64),
     /// The first link of a scalable filter has too few bits for so many keys to promise any rate.
     #[error(
-        "{0} keys in {1} bits: at least half of all keys would pass this first link of a scalable filter, \
-         and in the end all; give it at least 3 bits per key"
+        "{0} keys in {1} bits: the first link of this scalable filter would pass at least half of all keys, and the chain eventually all; give it at least 3 bits per key"
     )]
     FirstLinkTooSmall(u64, u64),
     /// There are more keys than one filter of a kind that is built at once can hold.
     #[error(
-        "{1} keys; {article} {0} filter is built from at most {2}; build several, each from a part of them",
+        "{1} keys; {article} {0} filter is built from at most {2}; build several, each from a part of the keys",
         article = .0.article()
     )]
     TooManyAtOnce(Kind, u64, u64),

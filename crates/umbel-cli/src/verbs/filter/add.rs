@@ -65,14 +65,13 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
     let (path, secret) = (&args.filter, secret.as_ref());
     let key = wrapped::seal(&args.sign, &args.trust.list, &args.filter)?;
-    let lock = filters::open_locked(path, key.is_some())?;
-    let trust = wrapped::trust(&args.trust)?;
-    wrapped::check_trust(&lock.file, path, trust.as_ref())?;
+    let lock = filters::open_locked(path, key.as_ref())?;
+    wrapped::check_trust(&lock.file, path, &args.trust)?;
     if let Some(large) = filters::large(&lock, path, secret, &args.foreign, &options)? {
         return in_pieces(large, args, sources, key.as_ref(), &mut options);
     }
     let mut locked = filters::read_locked(lock, path, secret, &args.foreign, &options)?;
-    let keys = Keys::Added(args.foreign.key_type);
+    let keys = Keys::Added(args.foreign.key_type, &args.files);
     let form = filters::check_keys(&locked.filter, path, &mut options, &args.names, keys)?;
     check_type(&locked.filter, path)?;
     if args.explain.explain {
@@ -101,8 +100,7 @@ fn check_type(filter: &Filter, path: &Path) -> Result<()> {
     let names: Vec<_> = format.key_types().iter().map(|one| one.name()).collect();
     let (last, others) = names.split_last().expect("several types");
     bail!(
-        "{}: a {format} filter does not record the type of its keys, and lines added as another type are not found; name it: \
-         --key-type {} or {last}",
+        "{}: a {format} filter does not record its key type, and keys added with another type are not found; choose it: --key-type {} or {last}",
         path.display(),
         others.join(", ")
     )
@@ -116,7 +114,7 @@ fn in_pieces(
     key: Option<&Seal>,
     options: &mut Options,
 ) -> Result<Outcome> {
-    let keys = Keys::Added(args.foreign.key_type);
+    let keys = Keys::Added(args.foreign.key_type, &args.files);
     filters::check_large(&large, &args.filter, options, &args.names, keys)?;
     if args.explain.explain {
         return only_print(explain::plan(large.plan(), args.work.voice.json));

@@ -42,7 +42,7 @@ pub(crate) struct AuditArgs {
     /// Filter to audit; - is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
-    /// File of guesses, one per line, each once; may be repeated; - is standard input
+    /// File of guesses, one per line, each once; repeat for several; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub(crate) candidates: Vec<PathBuf>,
     /// Probability that a candidate is a member, before it is looked up [default: estimated from the hits]
@@ -182,11 +182,12 @@ impl Search {
 /// Tests guesses in a filter that answers.
 fn tested(filter: Filter, args: &AuditArgs, options: &Options) -> Result<Findings> {
     let (mut options, names) = (options.clone(), NamesArgs::default());
-    filters::check_keys(&filter, &args.filter, &mut options, &names, Keys::Asked(None))?;
+    let keys = Keys::Asked(None, &args.candidates);
+    filters::check_keys(&filter, &args.filter, &mut options, &names, keys)?;
     let own = filters::own(filter, &args.filter, "filter audit")?;
     if own.kind().rows() {
         bail!(
-            "{}: is a filter of rows, which is queried by any of their fields, but umbel filter audit needs one of keys",
+            "{}: is a filter of rows, but umbel filter audit needs a filter of single keys",
             args.filter.display()
         );
     }
@@ -297,7 +298,7 @@ impl Findings {
             row(
                 "learned",
                 format!(
-                    "the number of keys, and how many a filter under the same key shares with it; {LINKED}"
+                    "the number of keys, and how many it shares with a filter under the same secret; {LINKED}"
                 ),
             );
             return text;
@@ -366,7 +367,7 @@ impl Findings {
             row(
                 "cost",
                 format!(
-                    "{:.3} s to look all up on one core, measured on this machine",
+                    "{:.3} s to look them all up on one core, measured on this machine",
                     search.seconds()
                 ),
             );

@@ -151,11 +151,9 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         options.form.normalization.read = Some(prefixes::one_entry(of));
     }
     build_own(args, existing, key.as_ref(), form, &options)?;
-    let quiet = args.work.voice.quiet;
     if secret.is_none()
         && args.prefixes.is_none()
         && !args.explain.explain
-        && !quiet
         && let Some(keys) = Guessable::of(options.resources.progress.sample())
     {
         report::warn_guessable(&args.output, keys);
@@ -215,10 +213,11 @@ fn build_lines(
     let (plan, inputs, mut report) = match (args.prefixes, known) {
         (Some(of), _) => {
             let inputs = umbel_sets::inputs::rereadable(sources, options)?;
-            let inputs = prefixes::one_a_line(inputs, of, args.work.voice, options)?;
+            let (inputs, bad) = prefixes::one_a_line(inputs, of, options)?;
             let (plan, described) = prefixes::plan(args, &inputs, of, options)?;
             keys = described;
-            let (inputs, report) = after_counting(inputs);
+            let (inputs, mut report) = after_counting(inputs);
+            report.bad += bad;
             (plan, inputs, report)
         }
         (None, Some(plan)) => (plan, sources, Report::default()),
@@ -295,7 +294,7 @@ fn build_foreign(
     given.fpp = args.fpp.map(|fpp| fpp.0).or(given.fpp);
     given.bits = args.size.map(|size| size.0.saturating_mul(8)).or(given.bits);
     if !args.names.names.is_empty() {
-        bail!("--as: a {format} filter does not record names of fields; omit it");
+        bail!("--as: a {format} filter does not record field names; omit it");
     }
     let key_type = args.foreign.key_type;
     let mut inputs = open(args, options)?;

@@ -33,7 +33,7 @@ impl FromStr for ConvertTo {
         let kind = Kind::from_str(name).map(Self::Kind);
         kind.or_else(|_| match umbel_foreign::Format::from_str(name) {
             Ok(format) => Ok(Self::Format(format)),
-            Err(formats) => Err(format!("{formats}; or blocked, for a filter of umbel")),
+            Err(formats) => Err(format!("{formats}; or blocked, for an umbel filter")),
         })
     }
 }

@@ -23,7 +23,7 @@ const FPP: f64 = 0.5;
 /// there.
 pub(super) fn build(args: &BuildArgs, count: u32) -> Result<Outcome> {
     if standard::is_standard(&args.output) {
-        bail!("-: several filters are written, so standard output cannot take them; name a prefix");
+        bail!("-: standard output cannot hold several filters; name a prefix for their files");
     }
     let paths: Vec<PathBuf> = (1..=count).map(|number| path(args, number)).collect();
     let claim = |path: &PathBuf| filters::claim_output(path, Sort::FILTER, args.replace.force);

@@ -14,7 +14,7 @@ use umbel_sets::Filter;
 use crate::Outcome;
 use crate::args::{OutputArgs, ReadArgs, Voice};
 use crate::output::{check_target, refuse_in_place_of, write_text};
-use crate::standard::is_standard;
+use crate::standard::{check_once, is_standard};
 use crate::target::Sort;
 use crate::verb::Verb;
 use crate::{filters, pictures, report, standard};
@@ -59,9 +59,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
     let read: Vec<_> = args.filters.iter().map(Some).collect();
     refuse_in_place_of(args.output.file(), &read)?;
     check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
-    if args.filters.iter().filter(|path| is_standard(path)).count() > 1 {
-        bail!("-: standard input can be read only once; name it once");
-    }
+    check_once(&args.filters, None)?;
     write_text(args.output.file(), |put| {
         for (i, path) in args.filters.iter().enumerate() {
             let gap = if i > 0 && !args.voice.json { "\n" } else { "" };
@@ -81,7 +79,7 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
     let name = standard::name(path);
     if let Some(picture) = &args.plot {
         let Filter::Own(filter) = &filter else {
-            bail!("{name}: --plot draws only filters of umbel; omit it")
+            bail!("{name}: --plot draws only umbel's own filters; omit it")
         };
         pictures::of_filter(filter, &name, picture)?;
     }

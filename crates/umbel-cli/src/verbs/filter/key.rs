@@ -90,7 +90,7 @@ pub(crate) fn key(args: &KeyArgs) -> Result<Outcome> {
 /// Writes a signing key, and its public key next to it.
 pub(super) fn make_pair(path: &Path) -> Result<()> {
     if is_standard(path) {
-        bail!("a signing key has a public key in a file of its own; name a file with -o");
+        bail!("a signing key and its public key are two files; name the first with -o");
     }
     let key = SecretKey::generate()?;
     let mut public: OsString = path.into();

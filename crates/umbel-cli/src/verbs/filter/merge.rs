@@ -77,8 +77,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
     let result = Merged::of(crate::report::shown(&receipt));
     if !others.is_empty() && result.is_useless() && !args.force {
         bail!(
-            "{}: the merged filter would be useless: {result}; merge filters of like size, or build one of all lists \
-             (--force writes it all the same)",
+            "{}: the merged filter would be useless: {result}; merge filters of similar size, or build one from all lists (--force writes it anyway)",
             args.output.display()
         );
     }
@@ -108,7 +107,7 @@ fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, args: &MergeArgs) -
         (Filter::Foreign(lines), Filter::Foreign(_)) => {
             let format = lines.filter.format();
             bail!(
-                "--intersect works only with filters of umbel; {format} filters can only be merged"
+                "--intersect works only with umbel's own filters; {format} filters can only be merged"
             )
         }
         (Filter::Own(_), Filter::Foreign(lines)) => bail!(mixed(lines)),
@@ -119,5 +118,5 @@ fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, args: &MergeArgs) -
 
 fn mixed(lines: &ForeignLines) -> String {
     let format = lines.filter.format();
-    format!("a filter of umbel and a {format} filter cannot be merged; build both in one format")
+    format!("an umbel filter and a {format} filter cannot be merged; build both in one format")
 }

@@ -26,7 +26,7 @@ use crate::verb::{Entry, Group, Noun};
 
 pub(super) const FILTER: Noun = Noun {
     name: "filter",
-    help: "Bloom filters: what is done with them",
+    help: "Work with Bloom filters",
     about: "Plan, build, query, combine and send Bloom filters (umbel help filter)",
     groups: &[
         Group {
@@ -41,7 +41,7 @@ pub(super) const FILTER: Noun = Noun {
             ],
         },
         Group {
-            title: "Make others of them",
+            title: "Combine, convert and compare them",
             verbs: &[
                 Entry::of::<merge::MergeArgs>(),
                 Entry::of::<convert::FoldArgs>(),

@@ -44,7 +44,7 @@ pub(crate) struct PlanArgs {
     /// Keys are removed again
     #[arg(long, help_heading = "Use of the filter")]
     pub(crate) deletes: bool,
-    /// More keys than --keys may come, an unknown number of them
+    /// An unknown number of keys beyond --keys may be added
     #[arg(long, help_heading = "Use of the filter")]
     pub(crate) grows: bool,
     /// All keys are known in advance
@@ -71,7 +71,7 @@ impl Verb for PlanArgs {
     const NAME: &str = "filter plan";
     const HELP: &str = "
 also calculate, calc, size, estimate, bench, capacity
-for --k, hashes, hash-functions: the number of probes follows from the rate; for the rates at four of them: umbel filter plan --table --probes 4..4; for the sizes of filters with fewer: --ship
+for --k, hashes, hash-functions: the number of probes follows from the rate; umbel filter plan --table --probes 4..4 shows the rates with four, and --ship filters with fewer
 umbel filter plan --keys 5G --fpp 1%   kinds of filters for 5 billion keys at 1 %
 umbel filter plan --keys 5G --memory 4GiB   the rate in 4 GiB
 umbel filter plan --keys 5G --fpp 1% --ship   filters by the bits sent

@@ -5,12 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Result, bail};
 use umbel::{AnyFilter, Filter as _, KeyDescription, Plan, Scheme};
 use umbel_net::prefixes::{Family, PrefixKeys, text};
-use umbel_numbers::counted;
-use umbel_sets::{Input, Options, Records, SpoolWriter, room_left};
+use umbel_numbers::{Count, counted};
+use umbel_sets::{Bad, Input, KeyBatch, Options, Records, SpoolWriter, room_left};
 
 use super::build::BuildArgs;
 use super::goal;
-use crate::args::Voice;
 use crate::named::Choice;
 use crate::report::say;
 
@@ -40,15 +39,38 @@ pub(in crate::verbs) fn listed(family: Family) -> text::Read {
 }
 
 /// Says how many rules of a list were left out.
-pub(in crate::verbs) fn tell_other_rules(name: &str, voice: Voice) {
+pub(in crate::verbs) fn tell_other_rules(name: &str) {
     let count = OTHER_RULES.load(Ordering::Relaxed);
-    if count > 0 && !voice.quiet {
+    if count > 0 {
         say(&format!(
             "umbel: warning: {name}: {} left out, which {} not about whole domains",
             counted(count, "rule"),
             if count == 1 { "is" } else { "are" }
         ));
     }
+}
+
+/// Passes the entries of lists to `see`; returns the number of those that `--bad skip` leaves out, after a warning.
+pub(in crate::verbs) fn read(
+    inputs: &[Input],
+    options: &Options,
+    see: impl FnMut(&KeyBatch<'_>) -> Result<(), umbel_sets::Error> + Send,
+) -> Result<u64> {
+    let room = room_left(0, &options.resources)?;
+    let bad = umbel_sets::keys(inputs, room, options, see)?.bad;
+    // Only an error knows its place, so a list is read again up to the first one.
+    let mut strict = options.clone();
+    strict.form.bad = Bad::Refuse;
+    let other_rules = OTHER_RULES.load(Ordering::Relaxed);
+    if bad > 0
+        && let Err(first) = umbel_sets::keys(inputs, room, &strict, |_| Ok(()))
+    {
+        OTHER_RULES.store(other_rules, Ordering::Relaxed);
+        let first = first.to_string();
+        let (first, _remedy) = first.rsplit_once("; ").unwrap_or((&first, ""));
+        say(&format!("umbel: warning: list entries skipped: {}, the first in {first}", Count(bad)));
+    }
+    Ok(bad)
 }
 
 /// The entries of a line: a line of domains may have several.
@@ -75,34 +97,33 @@ pub(super) fn one_entry(family: Family) -> text::Read {
     }
 }
 
-/// The lines of a list of domains with one entry each.
+/// The lines of a list of domains with one entry each, and the number of those left out.
 pub(super) fn one_a_line(
     inputs: Vec<Input>,
     family: Family,
-    voice: Voice,
     options: &Options,
-) -> Result<Vec<Input>> {
+) -> Result<(Vec<Input>, u64)> {
     let Some(name) = inputs.first().map(|input| input.name().to_owned()) else {
-        return Ok(inputs);
+        return Ok((inputs, 0));
     };
     if family != Family::Domain || !matches!(options.form.records, Records::Lines(_)) {
-        return Ok(inputs);
+        return Ok((inputs, 0));
     }
     let mut rows = SpoolWriter::new(&name, options)?;
-    let mut read = options.clone();
-    read.form.normalization.read = Some(listed(family));
-    umbel_sets::keys(&inputs, room_left(0, &read.resources)?, &read, |lines| {
+    let mut whole = options.clone();
+    whole.form.normalization.read = Some(listed(family));
+    let bad = read(&inputs, &whole, |lines| {
         lines.iter().flat_map(|line| entries(family, line)).try_for_each(|entry| rows.row(entry))
     })?;
-    tell_other_rules(&name, voice);
-    Ok(vec![rows.finish()?])
+    tell_other_rules(&name);
+    Ok((vec![rows.finish()?], bad))
 }
 
 /// Refuses what `umbel filter build --prefixes` cannot do.
 pub(super) fn check_build(args: &BuildArgs) -> Result<()> {
     let kind = args.kind.kind();
     if kind.rows() || kind == umbel::Kind::Cascade {
-        bail!("--prefixes: a filter of the kind {kind} cannot hold prefixes; choose another kind");
+        bail!("--prefixes: {kind} filters cannot hold prefixes; choose another kind");
     }
     if args.work.records.key.len() > 1 {
         bail!("--prefixes reads one field, and --key names several; name one");
@@ -118,7 +139,7 @@ pub(super) fn plan(
     options: &Options,
 ) -> Result<(Plan, KeyDescription)> {
     let (mut keys, mut count) = (PrefixKeys::new(family), 0);
-    umbel_sets::keys(inputs, room_left(0, &options.resources)?, options, |lines| {
+    read(inputs, options, |lines| {
         let all: Vec<_> = lines.iter().collect();
         keys.insert_all(&all);
         count += all.len() as u64;
@@ -143,7 +164,7 @@ pub(super) fn join(
     let (Some(mut keys), Some(others)) = keys else { return Ok(false) };
     if intersect {
         bail!(
-            "--intersect: a network or domain of one list may contain some of the other, so what both contain is no filter of prefixes; query both lists, one after the other"
+            "--intersect: filters of prefixes cannot be intersected, because an entry of one list may contain entries of the other; query both lists, one after the other"
         );
     }
     keys.union(&others);

@@ -17,7 +17,7 @@ use crate::lines::{self, Rows};
 use crate::named;
 use crate::output::{check_lines, only_print, print, refuse_in_place_of, write_result};
 use crate::report::Run;
-use crate::standard::{is_standard, name};
+use crate::standard::{check_once, name};
 use crate::verb::Verb;
 use crate::verbs::{answer, explain};
 
@@ -49,7 +49,7 @@ pub(crate) struct QueryArgs {
     /// Print the lines that may be in each of these filters
     #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath, num_args = 1..)]
     pub(crate) all: Vec<PathBuf>,
-    /// Print the filters of --any that may have a line in front of it, as numbers (1,3 and a tab) or with --which=names
+    /// Print in front of each line the filters of --any that may have it: 1,3 and a tab, or --which=names
     ///
     /// With --csv, this is a column named filters; with --jsonl, {"filters":[1,3],"record":…}.
     #[arg(long, value_name = "LABELS", num_args = 0..=1, require_equals = true, default_missing_value = "numbers")]
@@ -108,17 +108,8 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     refuse_in_place_of(args.lines.output.to.file(), &read)?;
     check_lines(&args.lines)?;
     let files = args.files();
-    let lines_from_stdin = files.iter().any(|path| is_standard(path))
-        || files.is_empty() && args.lines.work.files_from.is_none();
-    match paths.iter().filter(|path| is_standard(path)).count() {
-        0 => {}
-        1 if !lines_from_stdin => {}
-        1 => bail!(
-            "-: standard input can be read only once, and the filter is read from it; name files of lines"
-        ),
-        _ => bail!("-: standard input can be read only once; name it once"),
-    }
-    let mut options = lines::options(&args.lines.work, &args.files())?;
+    check_once(paths, lines::are_standard(&files, &args.lines.work).then_some("filter"))?;
+    let mut options = lines::options(&args.lines.work, &files)?;
     let secret = filters::secret(&args.secret)?;
     let secret = secret.as_ref();
     let [path] = paths else {
@@ -131,14 +122,14 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
         return in_pieces(large, path, args, &mut options);
     }
     let filter = filters::read(&file, path, secret, &args.foreign, &options)?;
-    let keys = Keys::Asked(args.foreign.key_type);
+    let keys = Keys::Asked(args.foreign.key_type, &files);
     let form = filters::check_keys(&filter, path, &mut options, &args.names, keys)?;
     look_up(&[filter], form.is_none(), args, &options)
 }
 
 /// As [`query`], in several filters: all of them fit within the memory cap.
 fn several(args: &QueryArgs, secret: Option<&Secret>, options: &mut Options) -> Result<Outcome> {
-    let (paths, _) = args.filters();
+    let ((paths, _), inputs) = (args.filters(), args.files());
     let mut files = Vec::new();
     let mut bytes = 0u64;
     for path in paths {
@@ -162,13 +153,13 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &mut Options) -> 
             }
             read => read?,
         };
-        let keys = Keys::Asked(args.foreign.key_type);
+        let keys = Keys::Asked(args.foreign.key_type, &inputs);
         let form = filters::check_keys(&filter, path, options, &args.names, keys)?;
         noted &= form.is_some();
         let form = form.unwrap_or(KeyForm::Text);
         if *first.get_or_insert(form) != form {
             bail!(
-                "{}: holds integers, or {} does, but not both; query one after the other",
+                "{} and {}: only one of them holds integers; query one after the other",
                 path.display(),
                 paths[0].display()
             );
@@ -215,9 +206,10 @@ fn in_pieces(
     args: &QueryArgs,
     options: &mut Options,
 ) -> Result<Outcome> {
-    let keys = Keys::Asked(args.foreign.key_type);
+    let files = args.files();
+    let keys = Keys::Asked(args.foreign.key_type, &files);
     let form = filters::check_large(&large, path, options, &args.names, keys)?;
-    let sources = lines::open(&args.files(), &args.lines.work, Rows::OfAll, options)?;
+    let sources = lines::open(&files, &args.lines.work, Rows::OfAll, options)?;
     if args.lines.explain.explain {
         return only_print(explain::plan(large.plan(), args.lines.work.voice.json));
     }

@@ -68,12 +68,12 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let foreign = ForeignArgs::default();
     // The lock is kept to the end.
     let key = wrapped::seal(&args.sign, &args.trust.list, &args.filter)?;
-    let lock = filters::open_locked(&args.filter, key.is_some())?;
-    let trust = wrapped::trust(&args.trust)?;
-    wrapped::check_trust(&lock.file, &args.filter, trust.as_ref())?;
+    let lock = filters::open_locked(&args.filter, key.as_ref())?;
+    wrapped::check_trust(&lock.file, &args.filter, &args.trust)?;
     let Locked { filter, lock: _lock, notes } =
         filters::read_locked(lock, &args.filter, secret.as_ref(), &foreign, &options)?;
-    filters::check_keys(&filter, &args.filter, &mut options, &args.names, Keys::Asked(None))?;
+    let keys = Keys::Asked(None, &args.files);
+    filters::check_keys(&filter, &args.filter, &mut options, &args.names, keys)?;
     let mut filter = filters::own(filter, &args.filter, "filter remove")?;
     // Refused before any line is read.
     filter.as_counting_mut().with_context(|| args.filter.display().to_string())?;
@@ -116,8 +116,7 @@ fn told(absent: u64, removed: u64, rate: f64) -> String {
     }
     let mistaken = (absent as f64 * rate / (1.0 - rate)).min(removed as f64);
     format!(
-        "umbel filter remove: warning: {absent_lines}; at its rate of {}, about {} of those removed were never added either, and \
-         lines that share their counters may now be missing: remove only lines that were added",
+        "umbel filter remove: warning: {absent_lines}; at its rate of {}, about {} of the removed lines were never added either, and lines that share their counters may now be missing; remove only lines that were added",
         Rate(rate),
         Count(mistaken.round() as u64)
     )

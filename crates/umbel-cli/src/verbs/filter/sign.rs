@@ -21,7 +21,7 @@ use crate::{filters, formats};
 
 /// Sign files in place: filters, packed filters and deltas
 ///
-/// A signature is replaced. Files that are damaged, or are something else, stay unchanged. A signature also covers the name of the
+/// A signature is replaced; if it covers the name of a list or a number, say both again. Files that are damaged, or are something else, stay unchanged. A signature also covers the name of the
 /// list (--list) and the number of the version (--serial). umbel filter verify --list and --newer-than require them, so an attacker
 /// cannot pass off another list of yours, or an old version.
 #[derive(Debug, Args)]
@@ -129,6 +129,7 @@ fn verify(args: &VerifyArgs) -> Result<Outcome> {
 fn sign_in_place(path: &Path, key: &Seal, format: &FormatArgs) -> Result<()> {
     let mut file = filters::open_in_place_locked(path)?;
     wrapped::check_whole(&file, path, format.named())?;
+    key.check_replaces(&file, path)?;
     let length = match wrapped::signature(&file, path, None)? {
         Some(signature) => Signature::length(&signature),
         None => file.metadata().with_context(|| path.display().to_string())?.len(),

@@ -1,14 +1,12 @@
 //! `umbel filter build --since`: a filter with an older one's plan, and the delta to it.
 
 use std::fs::File;
-use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use umbel::internals::format::Reader;
 use umbel::{Filter, KeyHasher, Kind, Plan, Secret};
-use umbel_io::PageReader;
 use umbel_sets::{Options, Progress};
 use umbel_share::FileKind;
 
@@ -17,7 +15,6 @@ use super::delta;
 use crate::args::{ForeignArgs, TrustArgs};
 use crate::atomic::Existing;
 use crate::filters::{self, Keys, Opened};
-use crate::formats;
 use crate::report::Run;
 use crate::standard::is_standard;
 use crate::target::Sort;
@@ -58,11 +55,9 @@ impl Base {
         let file = filters::open_beside(&path, options, &TrustArgs::default())?;
         let plan = plan(&file, &path, secret, args, options)?;
         let file = file.file;
-        let source = rewound(&file, &path)?;
-        let length = formats::length(&file, &path)?;
-        let hasher = Reader::new(source, length)
-            .and_then(|reader| Ok(KeyHasher::for_scheme(reader.header().scheme()?, secret)?))
-            .with_context(|| path.display().to_string())?;
+        let hasher = filters::read_file(&file, &path, |source, length| {
+            Ok(KeyHasher::for_scheme(Reader::new(source, length)?.header().scheme()?, secret)?)
+        })?;
         Ok(Some(Self { file, path, delta, existing, _lock: lock, plan, hasher }))
     }
 
@@ -75,7 +70,6 @@ impl Base {
     ) -> Result<()> {
         let run = Run::start("filter delta", args.work.voice, &Arc::new(Progress::default()));
         let new = File::open(output).with_context(|| output.display().to_string())?;
-        rewound(&self.file, &self.path)?;
         delta::write(
             (&self.file, &self.path),
             (&new, output),
@@ -96,7 +90,8 @@ fn plan(
     options: &Options,
 ) -> Result<Plan> {
     let foreign = ForeignArgs::default();
-    let (mut options, keys) = (options.clone(), Keys::Added(args.foreign.key_type));
+    let mut options = options.clone();
+    let keys = Keys::Added(args.foreign.key_type, &args.files);
     let plan = match filters::large(file, path, secret, &foreign, &options)? {
         Some(large) => {
             filters::check_large(&large, path, &mut options, &args.names, keys)?;
@@ -110,16 +105,10 @@ fn plan(
     };
     if plan.kind().built_at_once() || plan.kind() == Kind::Scalable {
         bail!(
-            "{}: a filter of the kind {}, built again, has another size or other bits, so a delta saves nothing; build it \
-             without --since and send it whole",
+            "{}: a rebuilt {} filter differs in size or bits, so a delta saves nothing; build it without --since and send it whole",
             path.display(),
             plan.kind()
         );
     }
     Ok(plan)
-}
-
-fn rewound<'a>(mut file: &'a File, path: &Path) -> Result<PageReader<&'a File>> {
-    file.rewind().with_context(|| path.display().to_string())?;
-    Ok(PageReader::new(1 << 16, file))
 }

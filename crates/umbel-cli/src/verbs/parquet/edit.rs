@@ -89,8 +89,8 @@ impl Verb for ParquetRemoveArgs {
     const NAME: &str = "parquet remove";
     const HELP: &str = "
 also strip, clear
-umbel parquet remove -c id events.parquet   no filters of id any more
-umbel parquet remove --all events.parquet   no filters at all
+umbel parquet remove -c id events.parquet   remove the filters of id
+umbel parquet remove --all events.parquet   remove all filters
 0 the file is written
 1 there is nothing to remove, and nothing is written
 ";
@@ -139,7 +139,7 @@ fn change(
             plan.write_to(path, existing, resources)?
         }
         None if io::stdout().is_terminal() => {
-            bail!("a Parquet file is not for a terminal; name a file with -o, or pipe it on")
+            bail!("a Parquet file is not text; name a file with -o, or pipe it")
         }
         None => plan.write(&stdout()?, resources)?,
     };
@@ -173,7 +173,7 @@ fn tell(edited: &Edited, fpp: f64, all: bool) {
     }
     if edited.unreachable > 0 {
         say(&format!(
-            "umbel: {} of removed filters stay in the file, because something else is behind them",
+            "umbel: {} of removed filters stay in the file, because other data follows them",
             Size(edited.unreachable)
         ));
     }
@@ -193,7 +193,7 @@ fn tell(edited: &Edited, fpp: f64, all: bool) {
         }
         if worst > fpp {
             say(&format!(
-                "umbel: warning: column {name}: a filter has at most 128 MiB, too little for the keys of a row group, so its rate is {}",
+                "umbel: warning: column {name}: a filter has at most 128 MiB, too few for a row group's keys, so its rate is {}",
                 Rate(worst)
             ));
         }

@@ -390,7 +390,7 @@ fn summary(which: &Which<'_>, column: &str) -> String {
     let bytes =
         |groups: &mut dyn Iterator<Item = &RowGroup>| Size(groups.map(|group| group.bytes).sum());
     let mut text = format!(
-        "umbel: {} of {} in {} may hold one of the keys: {} of the {} of column {column} to read",
+        "umbel: {} of {} in {} may hold one of the keys: a reader needs {} of the {} in column {column}",
         Count(to_read().count() as u64),
         counted(groups().count() as u64, "row group"),
         counted(which.files.len() as u64, "file"),

@@ -35,6 +35,15 @@ export const en = {
     light: "Light",
     dark: "Dark",
   },
+  /** Signs of the language: between parts of a list, clauses and sentences, at the end of one, and after a share. */
+  signs: {
+    comma: ", ",
+    semicolon: "; ",
+    space: " ",
+    stop: ".",
+    percent: " %",
+    named: (name: string, text: string) => `${name}: ${text}`,
+  },
   failed: {
     script: (name: string) => `The file ${name} could not be loaded. It belongs next to index.html.`,
   },
@@ -73,7 +82,7 @@ export const en = {
       case "wrong_secret":
         return "This is another secret than the one that the filter was built with.";
       case "no_secret":
-        return "A secret has 32 hexadecimal digits, or is the text that umbel filter key new printed.";
+        return "A secret is 32 hexadecimal digits, or the text that umbel filter key new printed.";
       case "not_signed":
         return "The file is not signed. Get a signed one, or open it without a key that it must be signed with.";
       case "signed_within":
@@ -104,6 +113,8 @@ export const en = {
     values: "Values as a table",
     table: (title: string) => `Table: ${title}`,
     read: (axis: string, title: string) => `Read values at ${axis}: ${title}`,
+    at: (axis: string, value: string) => `${axis} ${value}`,
+    told: (at: string, values: string[]) => `${at}: ${values.join(", ")}`,
     none: "–",
     bars: "one key per call",
     batch: "in a batch",
@@ -121,7 +132,7 @@ export const en = {
       title: "The textbook’s filter",
       rate: (rate: string, times: string | null) => (times === null ? rate : `${rate} (1 in ${times})`),
       size: (bits: string, size: string) => `${bits} bits (${size})`,
-      perKey: (bits: string) => `${bits} bits per key`,
+      perKey: (bits: string) => `${bits} bits per key.`,
       best: (probes: string) => `k = ${probes} would be best.`,
       enough: (rate: string) => `These bits lead to ${rate}.`,
       short: (needed: string, rate: string) => `The rate needs ${needed} bits; these lead to ${rate}.`,
@@ -170,8 +181,8 @@ export const en = {
       rate: (times: string) => `1 in ${times}`,
     },
     purpose: {
-      blocked: "the fastest: one cache line per look-up",
-      classic: "Bloom’s original: the fewest bits of its family",
+      blocked: "the fastest; one cache line per look-up",
+      classic: "Bloom’s original; the fewest bits of its family",
       sliced: "a slice of the bits for each probe",
       counting: "keys can be removed again",
       scalable: "grows when more keys come than planned",
@@ -219,7 +230,7 @@ export const en = {
   look: {
     nav: "Look",
     title: "What is inside?",
-    lede: "Open a filter file: of umbel, RedisBloom, Guava, Spark, LevelDB, RocksDB and others, a Parquet file, or an index of files. It is read on your computer and sent nowhere.",
+    lede: "Open a filter file from umbel, RedisBloom, Guava, Spark, LevelDB, RocksDB and others, a Parquet file, or an index of files. It is read on your computer and sent nowhere.",
     drop: "Drop a filter file here, or",
     choose: "choose a file",
     two: "Open two files to compare them.",
@@ -232,10 +243,10 @@ export const en = {
     cancelled: (name: string) => `Cancelled: ${name} is not open.`,
     refused: (name: string) => `${name} was not opened.`,
     only: "Two files are open; the older one was closed.",
-    others: (names: string) => `Two files can be open at a time. Not opened: ${names}.`,
+    others: (names: string[]) => `Two files can be open at a time. Not opened: ${names.join(", ")}.`,
     closed: (name: string) => `${name} is closed.`,
     close: (name: string) => `Close ${name}`,
-    which: (name: string) => `${name} is not a file of umbel, and fits several systems. Open it as`,
+    which: (name: string) => `${name} is not an umbel file, and fits several systems. Open it as`,
     none: "None of these",
     opened: (name: string, title: string) => `${name} is open: ${title}`,
     receipt: "Receipt",
@@ -250,7 +261,7 @@ export const en = {
     kinds(title: Title): string {
       switch (title.name) {
         case "own":
-          return `${title.kind} filter of umbel, ${plural(title.keys, "planned key")}`;
+          return `umbel ${title.kind} filter, ${plural(title.keys, "planned key")}`;
         case "foreign":
           return `${formats[title.format] ?? title.format}, filter of ${bytes(title.bytes)}`;
         case "table":
@@ -364,7 +375,7 @@ export const en = {
           `${number(found)} of ${number(keys.length)} may be in${absent === 0 ? "." : not}`,
           failed > 0 && `${number(failed)} could not be looked up.`,
           doubt?.name === "assumed" &&
-            `This assumed keys of type ${doubt.key_type}, since the filter does not record it; choose their type, for keys of another one are not found even if they are in.`,
+            `This assumed keys of type ${doubt.key_type}, because the filter records no type. Choose the right one: keys of another type are not found even if they are in.`,
           doubt?.name === "indexed"
             ? "Words are whole and in any case; umbel find reads the files that are named, and compares the text itself."
             : `An absent key passes with a chance of ${rate}.`,
@@ -469,7 +480,7 @@ export const en = {
         id: "first",
         title: "Apples, plums, mango",
         short: "First steps",
-        text: "Fourteen bits, and three probes per word. Apples and plums are inserted. Mango never is, and still passes: a false positive, the only error there is.",
+        text: "Fourteen bits, and three probes per word. Apples and plums are inserted. Mango never is, and still passes: a false positive, the only error a Bloom filter makes.",
       },
       {
         id: "words",

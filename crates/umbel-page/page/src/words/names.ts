@@ -34,8 +34,8 @@ export function bytes(size: number): string {
   return `${unit === 0 ? value : value.toPrecision(3)} ${units[unit]}`;
 }
 
-/** A share with two digits after the point. */
-export const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
+/** A share with two digits after the point, and the sign of the language. */
+export const percent = (share: number, sign = " %"): string => `${(100 * share).toFixed(2)}${sign}`;
 
 /** The range of some numbers. */
 export const range = (values: number[]): [number, number] =>

@@ -7,10 +7,22 @@ const FEW = 8;
 const LONGEST = 600;
 
 /** Numbers and codes of a list, without words. */
-const ITEM = /^[\w.%+-]+( and [\w.%+-]+)?$/;
+const ITEM = /^([\w.%+-]+( and [\w.%+-]+)?|…+)$/;
+
+/** A number of something, or a share. */
+const COUNT = /^\{\} [\p{L}% ]+$/u;
 
 /** Chinese letters and signs; between two of them, and next to a sign, is no space. */
-const SPACES = /(?<=[\p{Script=Han}（，。：；、）]) (?=[\p{Script=Han}（，。：；、）])|(?<=[（，。：；、）]) | (?=[（，。：；、）])/gu;
+const SPACES = /(?<=[\p{Script=Han}（，。：；、）”]) (?=[\p{Script=Han}（，。：；、）“])|(?<=[（，。：；、）]) | (?=[（，。：；、）])/gu;
+/** A word or a name in quotes; those of code are next to its other signs. */
+const QUOTES = /(?<![\w=({[])"((?:[^"\\]|\\.)*)"(?![\w)}\]])/g;
+
+/** Signs as Chinese has them, of which the core writes some. */
+const signs = (text: string) =>
+  text
+    .replace(QUOTES, "“$1”")
+    .replace(/(?<=\d) %/g, "%")
+    .replace(SPACES, "");
 
 /** Sentences of the core by their translations: `{}` in both stands for what differs, such as a number. Gaps keep their order unless they
  * are numbered, `{2}`. A text that is not a sentence may be several of them, or a list. */
@@ -22,7 +34,9 @@ export function translation(pairs: readonly (readonly [english: string, other: s
       whole.set(english, other);
       continue;
     }
-    const pattern = new RegExp(`^${english.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replaceAll("{}", "([^]+?)")}$`);
+    // What is counted is one part of a list, not all that comes before it.
+    const gap = COUNT.test(english) ? "((?:(?!, )[^])+?)" : "([^]+?)";
+    const pattern = new RegExp(`^${english.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replaceAll("{}", gap)}$`);
     // Of what is said before a colon, all the rest is said.
     const letters = /^[^{}]+: \{\}$/.test(english) ? 1000 : (english.match(/\p{L}/gu)?.length ?? 0);
     patterns.push({ pattern, other, letters });
@@ -37,7 +51,7 @@ export function translation(pairs: readonly (readonly [english: string, other: s
       const found = pattern.exec(text);
       if (!found) continue;
       let next = 0;
-      return other.replace(/\{(\d?)\}/g, (_, number: string) => say(found[number ? Number(number) : (next += 1)]!)).replace(SPACES, "");
+      return other.replace(/\{(\d?)\}/g, (_, number: string) => say(found[number ? Number(number) : (next += 1)]!));
     }
     return null;
   };
@@ -56,5 +70,5 @@ export function translation(pairs: readonly (readonly [english: string, other: s
       text
     );
   }
-  return say;
+  return (text) => signs(say(text));
 }

@@ -21,6 +21,9 @@ const formats: typeof names = {
   "salted-sha1": "加盐 SHA-1",
 };
 
+/** What a map shows: the bits of a file, too, are bits. */
+const cells = (unit: string) => unit.replace(/^.*中的(?=位$)/, "");
+
 const number = (value: number) => value.toLocaleString("zh-CN");
 
 /** What the core says. Kinds keep their names, as on the command line. Formulas stay as they are, because they are shown as such:
@@ -30,13 +33,14 @@ const CORE: [english: string, chinese: string][] = [
   ["{} key", "{} 个键"],
   ["{} keys", "{} 个键"],
   ["{} planned key", "计划 {} 个键"],
-  ["{} more key", "另外 {} 个键"],
-  ["{} more keys", "另外 {} 个键"],
+  ["{} more key", "{} 个键"],
+  ["{} more keys", "{} 个键"],
   ["{} probe per key", "每键探测 {} 次"],
   ["{} probes per key", "每键探测 {} 次"],
   ["{} per word", "每词 {}"],
   ["{} probe", "探测 {} 次"],
   ["{} probes", "探测 {} 次"],
+  ["murmur3-128/four words", "murmur3-128，四个字"],
   ["{} word", "{} 个词"],
   ["{} words", "{} 个词"],
   ["{} bit", "{} 位"],
@@ -72,17 +76,17 @@ const CORE: [english: string, chinese: string][] = [
   ["cells", "单元"],
   ["codes", "短码"],
   ["slots", "槽位"],
-  ["bits of the file", "文件的位"],
-  ["bits of the filter", "过滤器的位"],
+  ["bits of the file", "文件中的位"],
+  ["bits of the filter", "过滤器中的位"],
   ["about {}", "约 {}"],
   ["more than {}", "超过 {}"],
-  ["{} (95 %: {} to {})", "{}（95 % 置信区间：{} 至 {}）"],
+  ["{} (95 %: {} to {})", "{}（95% 置信区间：{} 至 {}）"],
   ["the empty word", "空词"],
 
   // Plan: the verdict and the ranking.
   [
     "Choose {}: {} in memory, {} to send; a look-up costs {} ns on average instead of {}.",
-    "建议选用 {}：占用内存 {}，传输 {}；平均每次查询 {} ns，原为 {} ns。",
+    "建议选用 {}：占用内存 {}，传输 {}；平均每次查询 {} ns，不用过滤器则为 {} ns。",
   ],
   ["Choose {}: {} in memory, {} to send.", "建议选用 {}：占用内存 {}，传输 {}。"],
   ["The next, {}, needs {} x its time and {} x its memory.", "排在其后的 {} 需要 {} 倍的时间和 {} 倍的内存。"],
@@ -90,7 +94,7 @@ const CORE: [english: string, chinese: string][] = [
   ["No kind fits.\n", "没有合适的类型。"],
   [
     "No kind fits: a filter from which keys are removed does not grow; plan one with --deletes alone, for the largest number of keys.\n",
-    "没有合适的类型：支持删除键的过滤器不会增长。请去掉“会增长”，按最大键数规划。",
+    "没有合适的类型：支持删除键的过滤器不会增长。请去掉“会不断增加，数量无法预知”，按最大键数规划。",
   ],
   [
     "No kind fits: either keys are removed, or the oldest ones are forgotten; omit --deletes or --ages.\n",
@@ -98,18 +102,15 @@ const CORE: [english: string, chinese: string][] = [
   ],
   ["Ranked by the expected cost of a look-up.", "按一次查询的预期开销排序。"],
   ["Ranked by the bytes to send.", "按需要传输的字节数排序。"],
-  ["Ranked by x bound alone, as for every fpp below {}.", "仅按下界的倍数排序：误判率低于 {} 时都是如此。"],
-  ["Ranked by time x space: ns of a look-up, one key per call, times x bound.", "按时间乘空间排序：单键查询的 ns 数，乘以下界的倍数。"],
-  ["x bound: bits per key divided by log2(1/fpp), the fewest that any filter needs.", "× 下界：每键位数除以 log2(1/p) ，后者是任何过滤器所需的最少位数。"],
-  ["lines: cache lines that a look-up reads when it finds its key.", "缓存行：命中一个键的查询所读取的缓存行数。"],
+  ["Ranked by x bound alone, as for every fpp below {}.", "仅按“× 下界”排序：误判率低于 {} 时都是如此。"],
+  ["Ranked by time x space: ns of a look-up, one key per call, times x bound.", "按时间与空间的乘积排序：单键查询耗时（ns）乘以“× 下界”。"],
+  ["x bound: bits per key divided by log2(1/fpp), the fewest that any filter needs.", "× 下界：每键位数除以 log2(1/p)，后者是任何过滤器所需的最少位数。"],
+  ["lines: cache lines that a look-up reads when it finds its key.", "缓存行：查询命中时读取的缓存行数。"],
   [
     "ns: time of a look-up, one key per call / in a batch; when the filter is larger than the caches, add a memory access per line.",
     "ns：单键查询 / 批量查询的耗时；过滤器大于 CPU 缓存时，每个缓存行再加一次内存访问。",
   ],
-  [
-    "Measured on {}, {} CPUs, {} of L3; {} million keys at {} %, one thread, {}.",
-    "测试环境：{}，{} 个 CPU，L3 缓存 {}；{} 百万个键，误判率 {} %，单线程，{}。",
-  ],
+  ["Measured on {}, {} CPUs, {} of L3; {} million keys at {} %, one thread, {}.", "测试环境：{}，{} 个 CPU，L3 缓存 {}；{}00 万个键，误判率 {}%，单线程，{}。"],
   ["keys", "键数"],
   ["fpp", "误判率"],
   ["memory", "内存"],
@@ -119,36 +120,36 @@ const CORE: [english: string, chinese: string][] = [
   ["ns", "ns"],
   ["expected ns", "预期 ns"],
   ["keys that it holds at its rate", "在其误判率下可容纳的键数"],
-  ["share of absent keys that pass, as predicted", "预计会误判为存在的键所占的比例"],
+  ["share of absent keys that pass, as predicted", "不存在的键中，预计被误判为存在的比例"],
   ["bytes in memory", "占用内存的字节数"],
   ["bits in memory over keys", "内存位数除以键数"],
-  ["bits per key divided by log2(1/fpp), the fewest that any filter needs", "每键位数除以 log2(1/p) ，后者是任何过滤器所需的最少位数"],
-  ["cache lines that a look-up reads when it finds its key", "命中一个键的查询所读取的缓存行数"],
+  ["bits per key divided by log2(1/fpp), the fewest that any filter needs", "每键位数除以 log2(1/p)，后者是任何过滤器所需的最少位数"],
+  ["cache lines that a look-up reads when it finds its key", "查询命中时读取的缓存行数"],
   ["time of a look-up, one key per call / in a batch", "单键查询 / 批量查询的耗时"],
-  ["time of a look-up on average, with what is behind the filter", "平均查询耗时，包括过滤器背后的那次查询"],
+  ["average time of a look-up, including the one behind the filter", "平均查询耗时，含过滤器未能省去的查询"],
   ["keys cannot be removed", "不能删除键"],
   ["has a fixed size: more keys raise its rate", "大小固定：键增多，误判率随之上升"],
-  ["is built from all its keys at once, and takes none later", "由全部键一次构建，之后不能再添加"],
+  ["is built from all its keys at once and accepts none later", "由全部键一次构建，之后不能再添加"],
   ["forgets old keys", "会遗忘旧键"],
   ["never forgets, so it fills up as keys keep coming", "从不遗忘，键不断到来时终会填满"],
   ["is for rows of several fields, any of which is looked up", "用于多字段的行，可按任一字段查询"],
   ["could let a key pass that must not", "可能放行不得通过的键"],
-  ["would let about {} of the keys pass that must not", "不得通过的键中约有 {} 会被放行"],
+  ["would let about {} of the keys pass that must not", "不得通过的键中约有 {} 个会被放行"],
   ["needs a list of keys that must not pass", "需要一份不得通过的键的名单"],
   ["needs {} of memory; the limit is {}", "需要 {} 内存；上限为 {}"],
   ["has a file of {}; the limit is {}", "文件大小为 {}；上限为 {}"],
 
   // Plan: what is wrong with a goal.
-  ["fpp {} is not a probability between 0 and 1 (both excluded); 0.01 is 1 %", "{} 不是 0 与 1 之间（不含两端）的概率；0.01 即 1 %"],
+  ["fpp {} is not a probability between 0 and 1 (both excluded); 0.01 is 1 %", "{} 不是 0 与 1 之间（不含两端）的概率；0.01 即 1%"],
   ["zero keys: a filter is planned for at least 1 key", "键数为零：过滤器至少要为 1 个键规划"],
   ["the filter would need {} bits; at most {} are supported", "过滤器需要 {} 位；最多支持 {} 位"],
-  ["{} bytes are too few for such a filter; the smallest has 64 bytes, of some kinds more", "{} 字节太小；最小的过滤器为 64 字节，有些类型更大"],
+  ["{} bytes are too few; the smallest filter has 64 bytes, and some kinds need more", "{} 字节太小；最小的过滤器为 64 字节，有些类型更大"],
   ["{} keys in {} bits: every key would pass; give the filter at least one bit per key", "{} 个键只有 {} 位：所有键都会通过；每键至少需要一位"],
   [
-    "{} keys in {} bits: at least half of all keys would pass this first link of a scalable filter, and in the end all; give it at least 3 bits per key",
+    "{} keys in {} bits: the first link of this scalable filter would pass at least half of all keys, and the chain eventually all; give it at least 3 bits per key",
     "{} 个键只有 {} 位：首个子过滤器就会放行至少一半的键，最终放行所有键；每键至少需要 3 位",
   ],
-  ["{} keys; a {} filter is built from at most {}; build several, each from a part of them", "{} 个键；一个 {} 过滤器最多由 {} 个键构建；请分批构建多个"],
+  ["{} keys; a {} filter is built from at most {}; build several, each from a part of the keys", "{} 个键；一个 {} 过滤器最多由 {} 个键构建；请分批构建多个"],
   ["{} {} filter cannot reach fpp {}: {}", "{2} 过滤器无法达到误判率 {3}：{4}"],
   ["plan a window, or a kind that forgets nothing", "请规划 window，或不会遗忘的类型"],
   ["plan it for more keys, so that it grows less often, or plan a classic one", "请按更多的键规划，以减少增长次数，或改用 classic"],
@@ -159,7 +160,7 @@ const CORE: [english: string, chinese: string][] = [
     "请在键数、误判率和大小（内存或传输字节数）中给出两项，第三项由此算出",
   ],
   [
-    "a rate of {} is below what a hash of 128 bits keeps: of absent keys, {} have the hash of one of {} keys; ask for a rate above that, or compare the keys themselves",
+    "a rate of {} is lower than a 128-bit hash allows: {} of absent keys share their hash with one of {} keys; choose a higher rate, or compare the keys themselves",
     "误判率 {} 低于 128 位哈希所能保证的值：不存在的键中，有 {} 与 {} 个键之一哈希相同；请提高误判率，或直接比较键本身",
   ],
   ["{} is not a number of keys such as 1000000, 5e9, 1.5M or 1,000,000", "{} 不是有效的键数；示例：1000000、5e9、1.5M、1,000,000"],
@@ -190,12 +191,12 @@ const CORE: [english: string, chinese: string][] = [
   ["{} slices of {} bits each: {}", "{} 个分片，每片 {} 位：{}"],
   ["{} bits for each bit of a blocked filter: {}", "分块过滤器的每一位对应 {} 位：{}"],
   ["first link for n keys at {}: {}; the next ones for {}", "首个子过滤器容纳 n 个键，误判率 {}：{}；后续各为 {}"],
-  ["2n, 4n, ... at p/4, p/8, ...", "2n、4n、……，误判率依次为 p/4 、 p/8 、……"],
+  ["2n, 4n, ... at p/4, p/8, ...", "2n、4n、……，误判率依次为 p/4、p/8、……"],
   ["n more at 6p/(pi·i)^2", "每次再加 n 个，误判率为 6p/(pi·i)^2"],
   ["{} generations for n/{} keys each at {}: {}", "{} 代，每代 n/{} 个键，误判率 {}：{}"],
   [
     "{} cells of {} bits, k = {}: remembers each of the last n insertions with a chance of 99 %",
-    "{} 个 {} 位的单元， k = {} ：以 99 % 的概率记住最近 n 次插入中的每一次",
+    "{} 个 {} 位的单元， k = {} ：以 99% 的概率记住最近 n 次插入中的每一次",
   ],
   ["{} slots a key of {} bits: {} n slots, three of them a key's", "每键 {} 个 {} 位的槽位：共 {} n 个，每个键占其中三个"],
   ["for each field {}", "每个字段：{}"],
@@ -205,10 +206,7 @@ const CORE: [english: string, chinese: string][] = [
   ["at most the sum of all links' rates, {}; {} with n keys", "至多为各子过滤器误判率之和：{}；有 n 个键时为 {}"],
   ["{} at the stable point = {}", "{} ，在稳定点处等于 {}"],
   ["codes compared / ({}) = {}", "比较的短码数 / ({}) = {}"],
-  [
-    "s·p = {} keys of the other list pass the first level; what tells them apart takes {} bytes",
-    "另一名单中有 s·p = {} 个键会通过第一层；区分它们需要 {} 字节",
-  ],
+  ["s·p = {} keys of the other list pass the first level; telling them apart uses {} bytes", "另一名单中有 s·p = {} 个键会通过第一层；区分它们需要 {} 字节"],
   ["{} bytes in all links with 10 n = {} keys", "有 10 n = {2} 个键时，全部子过滤器共 {1} 字节"],
   ["log2(1/p) = {} bits per key at least; it has {}, {} times as many", "每键至少 log2(1/p) = {} 位；实际 {} 位，为其 {} 倍"],
   ["keys of equal hashes add n·2^-128 = {} to the rate", "哈希相同的键使误判率增加 n·2^-128 = {}"],
@@ -233,9 +231,9 @@ const CORE: [english: string, chinese: string][] = [
   ["keys, n", "键数 n"],
   ["{} keys at {}", "{} 个键，误判率 {}"],
   ["{} key at {}", "{} 个键，误判率 {}"],
-  ["n = {} m, best k = {}", "n = {} ， m 同计划，最佳 k = {}"],
-  ["n = {} m of only {} bits: exact", "n = {} ， m 仅 {} 位：精确值"],
-  ["n = {} m of only {} bits: by the limit", "n = {} ， m 仅 {} 位：极限值"],
+  ["best k = {}", "最佳 k = {}"],
+  ["n = {} m of only {} bits: exact", "n = {} m，{} 位：精确值"],
+  ["n = {} m of only {} bits: by the limit", "n = {} m，{} 位：极限值"],
   ["False-positive rate by probes per key, for n keys in m bits", "n 个键、 m 位时，误判率随每键探测次数的变化"],
   [
     "exactly E[(X/m)^k], X the bits set by kn probes; in the limit of many bits (1 − e^(−kn/m))^k, least at k = ln 2 · m/n",
@@ -251,6 +249,7 @@ const CORE: [english: string, chinese: string][] = [
   ["times the bound", "下界的倍数"],
   ["m/n = {}, the plan's", "m/n = {} ，同计划"],
   ["whole k: {} from the right", "k 取整数：从右起为 {}"],
+  ["…", "……"],
   ["Why half of the bits should be set: the exponent of the rate", "为什么应有一半的位被置位：误判率的指数"],
   ["{}: the rate is e^g, u the share of bits that stay clear", "{} ：误判率为 e^g ， u 为未置位的位所占比例"],
   ["share of bits that stay clear, u", "未置位的位所占比例 u"],
@@ -266,6 +265,7 @@ const CORE: [english: string, chinese: string][] = [
 
   // Look: receipts.
   ["kind", "类型"],
+  ["key", "键"],
   ["scheme", "哈希方案"],
   ["hash scheme", "哈希方案"],
   ["format", "格式"],
@@ -294,18 +294,18 @@ const CORE: [english: string, chinese: string][] = [
   ["false positives", "误判"],
   ["looked up in", "查询范围"],
   ["of", "来源"],
-  ["{} bits set, {} %", "{} 位已置位，{} %"],
-  ["{} counters in use, {} %", "{} 个计数器已使用，{} %"],
-  ["{} cells in use, {} %", "{} 个单元已使用，{} %"],
-  ["{} codes in use, {} %", "{} 个短码已使用，{} %"],
-  ["{} slots in use, {} %", "{} 个槽位已使用，{} %"],
+  ["{} bits set, {} %", "{} 位已置位，{}%"],
+  ["{} counters in use, {} %", "{} 个计数器已使用，{}%"],
+  ["{} cells in use, {} %", "{} 个单元已使用，{}%"],
+  ["{} codes in use, {} %", "{} 个短码已使用，{}%"],
+  ["{} slots in use, {} %", "{} 个槽位已使用，{}%"],
   ["{}, from its own bits", "{}，由其自身的位算出"],
   ["{} at a rate of {} ({} bits per key)", "{}，误判率 {}（每键 {} 位）"],
   ["{}, then growing, at a rate of {} over all growth", "{}，之后自动增长，整个增长过程的误判率为 {}"],
   ["{}, the last ones, at a rate of {} at all times", "最近的 {}，误判率始终为 {}"],
   ["within its promise, room for {} before it grows", "符合承诺，再容纳 {} 后才增长"],
-  ["within its promise, takes any number of keys and forgets old ones", "符合承诺，可接受任意多的键，会遗忘旧键"],
-  ["within its plan, built from all its keys at once; takes no more", "在计划之内，由全部键一次构建，不能再添加"],
+  ["within its promise, accepts any number of keys and forgets old ones", "符合承诺，可接受任意多的键，会遗忘旧键"],
+  ["within its plan, built from all its keys at once; accepts no more", "在计划之内，由全部键一次构建，不能再添加"],
   ["within its plan, and full", "在计划之内，已满"],
   ["within its plan, room for about {}", "在计划之内，约可再容纳 {}"],
   [
@@ -313,21 +313,21 @@ const CORE: [english: string, chinese: string][] = [
     "过滤器超出容量：计划 {}，现有 {}，当前误判率 {}；请构建更大的过滤器",
   ],
   ["{} at {}", "{}，误判率 {}"],
-  ["{} % of its size, {} bits per planned key", "大小的 {} %，计划每键 {} 位"],
-  ["{} % of its size", "大小的 {} %"],
+  ["{} % of its size, {} bits per planned key", "原大小的 {}%，按计划键数每键 {} 位"],
+  ["{} % of its size", "原大小的 {}%"],
   ["{} (not checked: no --trust)", "{}（未验证：未提供公钥）"],
   ["{} (verified)", "{}（已验证）"],
   ["{} for umbel match: up to {} per line, rate of a line now {}", "{}，用于 umbel match：每行至多 {}，当前每行误判率 {}"],
   [
-    "the keys look like {}, all of which can be looked up in it by anyone who has the file; build it with --secret-file, or see umbel filter audit",
+    "the keys look like {}: anyone who has the file can look up all of them; build it with --secret-file, or see umbel filter audit",
     "这些键看似 {}，持有此文件的人可以逐一查出全部；请用 --secret-file 构建，或查看 umbel filter audit",
   ],
   [
-    "the keys look like {}, all {} of which can be looked up in it by anyone who has the file; build it with --secret-file, or see umbel filter audit",
+    "the keys look like {}: anyone who has the file can look up all {} of them; build it with --secret-file, or see umbel filter audit",
     "这些键看似 {}，持有此文件的人可以逐一查出全部 {}；请用 --secret-file 构建，或查看 umbel filter audit",
   ],
   [
-    "the keys look like {}, lists of which can be looked up in it by anyone who has the file; build it with --secret-file, or see umbel filter audit",
+    "the keys look like {}: anyone who has the file can look up lists of them; build it with --secret-file, or see umbel filter audit",
     "这些键看似 {}，持有此文件的人可以用现成的清单来查；请用 --secret-file 构建，或查看 umbel filter audit",
   ],
   ["{} of {} keys, {}, {}, rate now {} of {}", "{}（计划 {} 个键），{}，{}，当前误判率 {}，计划 {}"],
@@ -335,7 +335,7 @@ const CORE: [english: string, chinese: string][] = [
   ["{}, {} of {} bits set, {}, rate now {}", "{}，{} 位（共 {} 位）已置位，{}，当前误判率 {}"],
   ["part {}", "第 {} 部分"],
   ["link {}", "子过滤器 {}"],
-  ["level {}", "层级 {}"],
+  ["level {}", "第 {} 层"],
   ["generation {}", "第 {} 代"],
   ["from byte {}", "自第 {} 字节起"],
   ["{} in row group {}", "{}，行组 {}"],
@@ -343,9 +343,9 @@ const CORE: [english: string, chinese: string][] = [
   ["values of the field {}", "字段 {} 的值"],
   ["values of the fields {}", "字段 {} 的值"],
   ["{} in {}", "{}，共 {}"],
-  ["{} % of the text", "文本的 {} %"],
-  ["{} bits per block, {} % of them set", "每块 {} 位，其中 {} % 已置位"],
-  ["{} of a word of 12 letters or more, {} of one of 4 to 7, per block", "每块：12 个字母以上的词为 {}，4 至 7 个字母的词为 {}"],
+  ["{} % of the text", "文本的 {}%"],
+  ["{} bits per block, {} % of them set", "每块 {} 位，其中 {}% 已置位"],
+  ["{} of a word of 12 letters or more, {} of one of 4 to 7, per block", "每块：12 个字母及以上的词为 {}，4 至 7 个字母的词为 {}"],
   ["{} of a value, per block", "每块：每个值为 {}"],
   ["{}: has normalized keys, which are looked up on the command line: {}", "{}：键经过规范化，只能在命令行中查询：{}"],
   ["{} has no word", "{} 中没有词"],
@@ -416,7 +416,7 @@ const CORE: [english: string, chinese: string][] = [
   ["strategy", "策略"],
   ["set bits counted", "统计的置位数"],
   [
-    "{}: the filter was built from hashes of another function (id {}); query it with such hashes, in the program that computes them",
+    "{}: the filter was built from hashes of another function (id {}); query it in the program that computes such hashes",
     "{}：过滤器由另一种函数的哈希（编号 {}）构建；请在计算该哈希的程序中用这种哈希查询",
   ],
   [
@@ -438,26 +438,26 @@ const CORE: [english: string, chinese: string][] = [
     "{}：{} 个行组、{} 列中没有布隆过滤器；写入方需主动开启：pyarrow 用 {}，Spark 和 parquet-java 用 {}",
   ],
   ["{} is not a value of type {}; expected a whole number of {} bits, such as {}", "{} 不是 {} 类型的值；应为 {} 位整数，如 {}"],
-  ["{} is not of type {}; name the right type of keys, or leave the line out", "{} 不是 {} 类型；请选择正确的键类型，或去掉这一行"],
+  ["{} is not of type {}; choose the right key type, or leave the line out", "{} 不是 {} 类型；请选择正确的键类型，或去掉这一行"],
 
   // Look: two files.
-  ["{} filter of {}, {}, {} % full", "{} 过滤器，{}，{}，{} % 已填充"],
-  ["{}: {} filter of {}, {}, {} % full", "{}：{} 过滤器，{}，{}，{} % 已填充"],
+  ["{}: {} filter of {}, {}, {} % full", "{}：{} 过滤器，{}，{}，填充率 {}%"],
+  ["{} filter of {}, {}, {} % full", "{} 过滤器，{}，{}，填充率 {}%"],
   ["keys in A", "A 中的键"],
   ["keys in B", "B 中的键"],
   ["shared", "共有"],
   ["unknown: {}", "未知：{}"],
   ["no bit is clear in both", "没有在两者中都未置位的位"],
-  ["in either", "任一之中"],
+  ["in either", "A 或 B 中"],
   ["in both", "两者都有"],
   ["A in B", "A 在 B 中"],
   ["B in A", "B 在 A 中"],
-  ["{} % (95 %: {} to {} %)", "{} %（95 % 置信区间：{} 至 {} %）"],
+  ["{} % (95 %: {} to {} %)", "{}%（95% 置信区间：{} 至 {}%）"],
   [
     "{} in A, {} in B, {} in both; {} expected in both by chance if no key were shared",
     "A 中 {}，B 中 {}，两者都有 {}；若没有共同的键，两者都有的数量预计为 {}",
   ],
-  ["learned", "泄露"],
+  ["learned", "可推知的信息"],
   [
     "by anyone with both files: these figures, and whether any key they can guess is in A or B; of two versions, which came or went",
     "同时持有两个文件的人可以得知：以上数字，以及任何能猜到的键是否在 A 或 B 中；若是两个版本，还有哪些键新增或移除",
@@ -470,9 +470,9 @@ const CORE: [english: string, chinese: string][] = [
   ["yes: {}", "可以：{}"],
   ["no: {}", "不可以：{}"],
   ["useless: {}; build one filter of both lists", "没有意义：{}；请用两份名单构建一个过滤器"],
-  ["{}, {} % full, at a rate of {}", "{}，{} % 已填充，误判率 {}"],
+  ["{}, {} % full, at a rate of {}", "{}，填充率 {}%，误判率 {}"],
   [
-    "a filter of umbel and one of another system cannot be compared: they put keys in different positions; build both in one format",
+    "an umbel filter and another system's cannot be compared: they put keys in different positions; build both in one format",
     "umbel 的过滤器与其他系统的过滤器无法比较：两者把键放在不同的位置；请用同一格式构建",
   ],
   ["{}: is a Parquet file, whose filters cannot be compared here", "{}：是 Parquet 文件，其中的过滤器无法在此比较"],
@@ -518,7 +518,7 @@ const CORE: [english: string, chinese: string][] = [
   ],
   ["one filter was built from {}, the other from {}; {}", "一个过滤器由 {} 构建，另一个由 {} 构建；请以相同方式从相同字段构建"],
   ["the numbers of probes per key differ ({} and {}); plan both for the same fpp", "每键探测次数不同（{} 与 {}）；请按同一误判率规划"],
-  ["the cells differ in size ({} and {} bits); plan both for the same", "单元大小不同（{} 位与 {} 位）；请按相同参数规划"],
+  ["the cells differ in size ({} and {} bits); plan both with cells of the same size", "单元大小不同（{} 位与 {} 位）；请按相同参数规划"],
   [
     "sizes of {} and {} blocks do not fold to each other (one must divide the other); plan both for the same number of keys, or for numbers that differ by a power of two",
     "{} 块与 {} 块的大小无法相互折叠（须一方能整除另一方）；请按相同的键数规划，或使键数相差 2 的幂",
@@ -530,7 +530,7 @@ const CORE: [english: string, chinese: string][] = [
   ["one filter is {}, the other {}; build both the same way", "一个过滤器为 {}，另一个为 {}；请以相同方式构建"],
   ["a {} and a {} filter cannot be merged; build both in one format", "{} 与 {} 过滤器不能合并；请用同一格式构建"],
   ["the {} of one filter is {}, of the other {}; build both with the same parameters", "{}：一个过滤器为 {}，另一个为 {}；请用相同参数构建"],
-  ["{} filters have no union; build one filter from the keys of both", "{} 过滤器没有并集；请用两者的键构建一个过滤器"],
+  ["{} filters cannot be merged; build one filter from the keys of both", "{} 过滤器不能合并；请用两者的键构建一个过滤器"],
   ["cannot allocate {} bytes of memory for the filter", "无法为过滤器分配 {} 字节内存"],
   ["{} filters refuse {}", "{} 过滤器不支持：{}"],
   ["number of bits", "位数"],
@@ -555,7 +555,7 @@ const CORE: [english: string, chinese: string][] = [
     "{} of {} counters are not 0, so a word that was not inserted passes with a chance of {}.",
     "{2} 个计数器中有 {1} 个不为 0，因此从未插入的词以 {3} 的概率通过。",
   ],
-  ["{} % of the cells are in use, so a word that was not inserted passes with a chance of {}.", "{} % 的单元已使用，因此从未插入的词以 {} 的概率通过。"],
+  ["{} % of the cells are in use, so a word that was not inserted passes with a chance of {}.", "{}% 的单元已使用，因此从未插入的词以 {} 的概率通过。"],
   [
     "The slots of a stranger give any of {} values, so it passes with a chance of {}, however many words are in.",
     "从未插入的词，其槽位给出 {} 个值中的任意一个，因此以 {} 的概率通过，与已有多少词无关。",
@@ -575,7 +575,7 @@ const CORE: [english: string, chinese: string][] = [
   ["It may be in: all its bits are set.", "它可能存在：它的位全部已置位。"],
   ["It was inserted, and is never missed.", "它确实插入过，绝不会漏判。"],
   ["It may be in, which is wrong: it was never inserted, but {} set all its bits.", "判为可能存在，其实不对：它从未插入，但 {} 已把它的位全部置位。"],
-  ["This is a false positive, the only error there is.", "这就是误判，也是唯一可能的错误。"],
+  ["This is a false positive, the only error a Bloom filter makes.", "这就是误判，也是唯一可能的错误。"],
   ["It is certainly not in: had it been inserted, none of its bits would be clear.", "它一定不存在：若曾插入，它的位应全部置位。"],
   ["Insert {}: cells {} go up by one.", "插入 {}：单元 {} 各加一。"],
   ["Remove {}: cells {} go down by one.", "删除 {}：单元 {} 各减一。"],
@@ -615,19 +615,19 @@ const CORE: [english: string, chinese: string][] = [
   ["It may be in, which is wrong.", "判为可能存在，其实不对。"],
   ["{} must pass.", "{} 必须通过。"],
   ["{} must not pass.", "{} 不得通过。"],
-  ["Level 1 refuses it already, so nothing is stored.", "层级 1 已拒绝它，因此无需存储。"],
-  ["Level {} gets {}, which level {} lets pass.", "层级 {1} 加入 {2}（层级 {3} 会放行）。"],
-  ["Level {} gets {}.", "层级 {} 加入 {}。"],
-  ["Look up {}: level {}.", "查询 {}：层级 {}。"],
-  ["{} lets it pass", "{} 放行"],
-  ["{} refuses it", "{} 拒绝"],
-  ["level {} lets it pass", "层级 {} 放行"],
-  ["level {} refuses it", "层级 {} 拒绝"],
+  ["Level 1 refuses it already, so nothing is stored.", "第 1 层已拒绝它，因此无需存储。"],
+  ["Level {} gets {}, which level {} lets pass.", "第 {1} 层加入 {2}（第 {3} 层会放行）。"],
+  ["Level {} gets {}.", "第 {} 层加入 {}。"],
+  ["Look up {}: level {}.", "查询 {}：第 {}。"],
+  ["{} lets it pass", "{} 层放行"],
+  ["{} refuses it", "{} 层拒绝"],
+  ["level {} lets it pass", "第 {} 层放行"],
+  ["level {} refuses it", "第 {} 层拒绝"],
   ["It passes, which is right: words of the two lists are never wrong.", "它通过，判断正确：两份名单上的词绝不会判错。"],
   ["It does not pass, which is right: words of the two lists are never wrong.", "它未通过，判断正确：两份名单上的词绝不会判错。"],
   ["It passes, which is wrong: it is on neither list.", "它通过，其实不对：它不在任何名单上。"],
   ["It does not pass.", "它未通过。"],
-  ["Level {}", "层级 {}"],
+  ["Level {}", "第 {} 层"],
   ["at most {} steps; found {}", "最多 {} 步；实际 {} 步"],
   ["{} is on the other list", "{} 在另一份名单上"],
   ["{} do not fit {} slots", "{} 放不进 {} 个槽位"],
@@ -649,7 +649,7 @@ export const zh: typeof en = {
   site: {
     language: "zh-CN",
     other: { name: "English", language: "en", page: "index.html" },
-    title: "umbel 探索器：规划、查看、生成和理解布隆过滤器",
+    title: "umbel 探索器——规划、查看、生成和理解布隆过滤器",
     description: "为目标选择合适的布隆过滤器，查看过滤器文件的内容，生成过滤器，并逐步演示其工作原理。所有计算都在本页完成。",
     without: {
       text: "所有计算都在本页完成，因此需要 JavaScript 和 WebAssembly。若无法使用：容纳 n 个键的经典布隆过滤器所需的位数是下表每键位数的 n 倍，每键探测次数见表。",
@@ -666,6 +666,7 @@ export const zh: typeof en = {
     version: (version) => `umbel ${version}`,
   },
   theme: { label: "配色", auto: "跟随系统", light: "浅色", dark: "深色" },
+  signs: { comma: "，", semicolon: "；", space: "", stop: "。", percent: "%", named: (name, text) => `${name}：${text}` },
   failed: {
     script: (name) => `无法加载文件 ${name}。它应与 index.html 放在一起。`,
   },
@@ -682,13 +683,13 @@ export const zh: typeof en = {
       case "compressed":
         return `文件经 ${reason.with} 压缩：请先解压。`;
       case "unknown":
-        return `无法识别这是哪种过滤器：文件开头为“${reason.start}”。如果它由其他系统写成，请选择其格式后重新打开。`;
+        return `无法识别这是哪种过滤器：文件开头为“${reason.start}”。如果它由其他系统生成，请选择其格式后重新打开。`;
       case "delta":
         return "这是增量文件，用来更新过滤器，本身不是过滤器。请把它应用到基础文件：umbel filter patch";
       case "too_large":
         return `文件大小为 ${bytes(reason.bytes)}，本页最多容纳 ${bytes(reason.most)}。请用命令行打开：umbel filter info`;
       case "newer":
-        return "此文件由更新版本的 umbel 写成，本页还无法读取。";
+        return "此文件由较新版本的 umbel 生成，本页暂时无法读取。";
       case "cut":
         return `文件应为 ${number(reason.expected)} 字节，实际为 ${number(reason.found)} 字节：文件被截断。请重新复制。`;
       case "appended":
@@ -710,7 +711,7 @@ export const zh: typeof en = {
       case "other_signer":
         return `文件由 ${reason.found} 签名，而不是 ${reason.expected}。`;
       case "other_list":
-        return `文件${reason.found === "" ? "签名时未指定名单" : `签名为名单“${reason.found}”`}，而不是“${reason.expected}”。请获取该名单。`;
+        return `文件签名时${reason.found === "" ? "未指定名单" : `的名单是“${reason.found}”`}，应为“${reason.expected}”。请获取该名单。`;
       case "not_newer":
         return `文件版本为 ${reason.found}，并不比 ${reason.newer_than} 新。请获取更新的版本。`;
       case "forged":
@@ -718,9 +719,9 @@ export const zh: typeof en = {
       case "no_filter":
         return "此表没有过滤器：写入时须选用过滤器策略（filter policy）。";
       case "other_length":
-        return `按 ${formats[reason.format] ?? reason.format} 格式，文件应为 ${number(reason.expected)} 字节，实际为 ${number(reason.found)} 字节：文件被截断，或格式不同。`;
+        return `按“${formats[reason.format] ?? reason.format}”格式，文件应为 ${number(reason.expected)} 字节，实际为 ${number(reason.found)} 字节：文件被截断，或格式不同。`;
       case "other_format":
-        return `这不是 ${formats[reason.format] ?? reason.format} 格式的过滤器，或者已损坏。请选择其他格式。`;
+        return `这不是“${formats[reason.format] ?? reason.format}”格式的过滤器，或者已损坏。请选择其他格式。`;
     }
   },
   copy: {
@@ -733,6 +734,8 @@ export const zh: typeof en = {
     values: "以表格显示数值",
     table: (title) => `表格：${title}`,
     read: (axis, title) => `读取数值，${axis}：${title}`,
+    at: (axis, value) => `${axis}：${value}`,
+    told: (at, values) => [at, ...values].join("，"),
     none: "–",
     bars: "单键查询",
     batch: "批量查询",
@@ -741,7 +744,7 @@ export const zh: typeof en = {
   plan: {
     nav: "规划",
     title: "选哪种过滤器？",
-    lede: "布隆过滤器回答“这个键出现过吗？”，每键约需 10 位，误判率为 1 %。",
+    lede: "布隆过滤器回答“这个键出现过吗？”，每键约需 10 位，误判率为 1%。",
     links: { install: "安装", source: "源代码", learn: "了解工作原理" },
     form: "你的目标",
     any: "填写以下任意两到三项",
@@ -749,8 +752,8 @@ export const zh: typeof en = {
     textbook: {
       title: "教科书公式",
       rate: (rate, times) => (times === null ? rate : `${rate}（${times} 次中 1 次）`),
-      size: (bits, size) => `${bits} 位（${size}）`,
-      perKey: (bits) => `每键 ${bits} 位`,
+      size: (bits, size) => `${bits} 位（${size.replace(" ", "\u00a0")}）`,
+      perKey: (bits) => `每键 ${bits} 位。`,
       best: (probes) => `最佳值为 k = ${probes}。`,
       enough: (rate) => `这些位可达到 ${rate}。`,
       short: (needed, rate) => `达到该误判率需要 ${needed} 位；现有的位只能达到 ${rate}。`,
@@ -769,18 +772,18 @@ export const zh: typeof en = {
     use: "键会如何变化",
     flags: {
       deletes: "会删除一些键",
-      grows: "会增长，数量无法预知",
+      grows: "会不断增加，数量无法预知",
       known: "全部键事先已知",
       ages: "只关心最近的键",
     },
-    costs: "文件、白名单、查询代价",
+    costs: "文件、白名单、查询开销",
     clear: "清空",
     examples: "示例",
     presets: [
-      { label: "50 亿个键，误判率 1 %", goal: "keys=5e9&fpp=1%25" },
+      { label: "50 亿个键，误判率 1%", goal: "keys=5e9&fpp=1%25" },
       { label: "50 亿个键，内存 4 GiB", goal: "keys=5e9&memory=4GiB" },
       { label: "放在数据库之前", goal: "keys=100M&fpp=1%25&lookup=1ms&absent=0.9" },
-      { label: "会删除行", goal: "keys=100M&fpp=1%25&deletes" },
+      { label: "数据行会被删除", goal: "keys=100M&fpp=1%25&deletes" },
       { label: "不断增长的爬虫", goal: "keys=100M&fpp=1e-4&grows" },
       { label: "下发到手机的名单", goal: "keys=10M&ship=12MB&known" },
       { label: "黑名单加白名单", goal: "keys=4G&fpp=1.3%25&known&except=1M" },
@@ -793,10 +796,10 @@ export const zh: typeof en = {
       fpp: "误判率",
       memory: "内存",
       bits_per_key: "每键位数",
-      bound: "× 下界",
+      bound: "×\u00a0下界",
       lines: "缓存行",
-      ns: "查询，ns",
-      expected_ns: "含代价，ns",
+      ns: "查询（ns）",
+      expected_ns: "计入开销（ns）",
     },
     headline: {
       size: (kind, size) => `${kind} · ${size}`,
@@ -805,8 +808,8 @@ export const zh: typeof en = {
       rate: (times) => `${times} 次中误判 1 次`,
     },
     purpose: {
-      blocked: "最快：每次查询只读一个缓存行",
-      classic: "Bloom 的原始设计：同类中位数最少",
+      blocked: "最快，每次查询只读一个缓存行",
+      classic: "Bloom 的原始设计，同类中位数最少",
       sliced: "每次探测使用各自的分片",
       counting: "可以删除键",
       scalable: "键数超出计划时自动增长",
@@ -824,7 +827,7 @@ export const zh: typeof en = {
       most: "最多同时比较四种。",
       purpose: "用途",
       probes: "每键探测次数",
-      ship: "文件",
+      ship: "文件大小",
       rate: "多少次误判一次",
       yes: "是",
       no: "否",
@@ -865,7 +868,7 @@ export const zh: typeof en = {
     cancelled: (name) => `已取消：未打开 ${name}。`,
     refused: (name) => `未能打开 ${name}。`,
     only: "已打开两个文件；较早的一个已关闭。",
-    others: (names) => `最多同时打开两个文件。未打开：${names}。`,
+    others: (names) => `最多同时打开两个文件。未打开：${names.join("、")}。`,
     closed: (name) => `${name} 已关闭。`,
     close: (name) => `关闭 ${name}`,
     which: (name) => `${name} 不是 umbel 的文件，可能属于多个系统。请选择打开方式`,
@@ -920,32 +923,32 @@ export const zh: typeof en = {
       unlock: "解锁",
     },
     map: {
-      title: "各个位",
-      unit: (unit) => (unit.startsWith("位") ? "各个位" : `内容：${unit}`),
+      title: "位的分布",
+      unit: (unit) => `${cells(unit)}的分布`,
       lede: "每个方格表示过滤器中一段的填充率。颜色越深（深色模式下越浅），填充率越高。",
-      keys: "拖动可移动；单击或单击后滚动滚轮可缩放。键盘：方向键移动，+ 和 − 缩放，Home 显示全部。",
+      keys: "拖动可移动；单击可放大，单击后也可用滚轮缩放。键盘：方向键移动，+ 和 − 缩放，Home 显示全部。",
       marked: (key, cells) => `${key} 的探测位：${cells}`,
       elsewhere: (key) => `${key} 的探测位在此过滤器的另一部分。`,
       label: ({ from, to, per, values, fill, mean }) => {
         const [low, high] = range(values);
         return fill
-          ? `分布图。单元 ${number(from)} 至 ${number(to)}：每段 ${number(per)} 个，填充率 ${percent(low)} 至 ${percent(high)}；全部单元的 ${percent(mean)} 已使用。`
-          : `分布图。单元 ${number(from)} 至 ${number(to)}，逐个显示：${values.length} 个中已使用 ${values.filter((value) => value > 0).length} 个。`;
+          ? `分布图。单元 ${number(from)} 至 ${number(to)}：每段 ${number(per)} 个，填充率 ${percent(low, "%")} 至 ${percent(high, "%")}；全部单元的 ${percent(mean, "%")} 已使用。`
+          : `分布图。单元 ${number(from)} 至 ${number(to)}，逐个显示：${number(values.length)} 个中已使用 ${number(values.filter((value) => value > 0).length)} 个。`;
       },
       in: "放大",
       out: "缩小",
       left: "向前",
       right: "向后",
       all: "显示全部",
-      empty: "0 %",
-      full: "100 %",
+      empty: "0%",
+      full: "100%",
       expected: (low, high) => `随机情况下几乎都在 ${low} 与 ${high} 之间；`,
-      stretch: (from, to, unit, fill) => `${unit} ${from} 至 ${to}：已使用 ${fill}`,
-      cell: (at, unit, value) => `${unit} ${at}：${value}`,
+      stretch: (from, to, unit, fill) => `${cells(unit)} ${from} 至 ${to}：已使用 ${fill}`,
+      cell: (at, unit, value) => `${cells(unit)} ${at}：${value}`,
       contrast: "增强对比度",
       outside: (count) => `${count} 段在此之外：●`,
-      caption: (per, unit) => `每格 ${per} ${unit}`,
-      one: (unit) => `每格一个${unit}`,
+      caption: (per, unit) => `每格 ${per} ${cells(unit) === "位" ? "位" : `个${unit}`}`,
+      one: (unit) => `每格一${cells(unit) === "位" ? "位" : `个${unit}`}`,
       table: "分布图",
       from: "从",
       to: "到",
@@ -990,7 +993,7 @@ export const zh: typeof en = {
           .filter(Boolean)
           .join("");
       },
-      files: (names, more) => `可能在 ${names.join("、")}${more > 0 ? ` 及另外 ${number(more)} 个文件` : ""}`,
+      files: (names, more) => `可能在 ${names.join("、")}${more > 0 ? ` 及另外 ${number(more)} 个文件` : " "}中`,
       noFile: "不在任何文件中",
       groups: (groups) => (groups.length === 0 ? "不在任何行组中" : `行组 ${groups.join("、")}`),
       all: "全部",
@@ -1016,9 +1019,9 @@ export const zh: typeof en = {
   make: {
     nav: "生成",
     title: "生成过滤器",
-    lede: "粘贴一份名单，下载对应的过滤器文件：umbel 格式，或其他系统的格式，与该系统写出的逐字节一致。名单不会离开你的电脑。",
+    lede: "粘贴一个列表，下载由它生成的过滤器文件：umbel 格式，或其他系统的格式，与该系统生成的逐字节一致。列表不会离开你的电脑。",
     keys: "键，每行一个",
-    hint: "重复也没关系",
+    hint: "可以有重复的键",
     what: "类型或格式",
     own: "umbel",
     foreign: "其他系统",
@@ -1036,8 +1039,8 @@ export const zh: typeof en = {
 
   learn: {
     nav: "学习",
-    title: "它如何工作？",
-    lede: "布隆过滤器用每键几位记住一个集合，偶尔会把从未插入的词当作成员。先逐步观看，再试试你自己的词。",
+    title: "它是怎么工作的？",
+    lede: "布隆过滤器平均每个键只用几位，就能记住一个集合；偶尔也会把从未插入的词误判为成员。先逐步观看，再试试你自己的词。",
     lessons: "课程",
     keys: "也可用方向键前进和后退。",
     chance: (chance) => `从未插入的词此刻通过的概率：${chance}`,
@@ -1074,12 +1077,12 @@ export const zh: typeof en = {
     cell: "单元",
     part: "部分",
     state: "值",
-    by: "最先设置者",
+    by: "最先设置它的词",
     nobody: "–",
     changed: "有变化",
     line: (number) => `缓存行 ${number}`,
     touched: (count) => (count === 1 ? "所有探测位都在 1 个缓存行内。" : `探测位分布在 ${count} 个缓存行中。`),
-    part_of: (label, used, cells) => `${label === "" ? "" : `${label}：`}${cells} 个单元中已使用 ${used} 个`,
+    part_of: (label, used, cells) => `${label === "" ? "" : `${label}：`}${number(cells)} 个单元中已使用 ${number(used)} 个`,
     fruits,
     list: [
       {
@@ -1096,9 +1099,9 @@ export const zh: typeof en = {
       },
       {
         id: "full",
-        title: "装得太满：谁都像成员",
+        title: "装得太满：谁都能通过",
         short: "超出容量",
-        text: "16 位足够容纳 3 个词：从未插入的词约有 8 % 的概率通过。到 12 个词时，几乎所有位都已置位。插入过的词不会丢失，但没插入的词也会通过，最后无一例外。",
+        text: "16 位足够容纳 3 个词：从未插入的词约有 8% 的概率通过。到 12 个词时，几乎所有位都已置位。插入过的词不会丢失，但没插入的词也会通过，最后无一例外。",
       },
       {
         id: "counting",
@@ -1140,7 +1143,7 @@ export const zh: typeof en = {
         id: "cascade",
         title: "级联：对两份名单绝不出错",
         short: "级联",
-        text: "有些词必须通过，有些已知的词不得通过，例如有效的证书与被吊销的证书。层级 1 存放必须通过的词；层级 2 存放不得通过却被层级 1 放行的词；层级 3 存放又被层级 2 误判的词，依此类推。最先拒绝该词的层级决定结果。",
+        text: "有些词必须通过，有些已知的词不得通过，例如有效的证书与被吊销的证书。第 1 层存放必须通过的词；第 2 层存放不得通过却被第 1 层放行的词；第 3 层存放又被第 2 层误判的词，依此类推。最先拒绝该词的那一层决定结果。",
       },
     ],
     beside: { classic: "经典", blocked: "分块" },

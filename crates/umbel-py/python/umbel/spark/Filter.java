@@ -299,7 +299,7 @@ public final class Filter {
 
         static byte[] start(String path, DataInputStream in, long size) throws IOException {
             if (size < LENGTH) {
-                throw new IOException(path + ": no filter of umbel: the file has " + size + " bytes");
+                throw new IOException(path + ": not an umbel filter: the file has " + size + " bytes");
             }
             byte[] bytes = new byte[LENGTH];
             in.readFully(bytes);
@@ -310,7 +310,7 @@ public final class Filter {
             this.path = path;
             this.bytes = bytes;
             if (Xxh3.word(bytes, 0) != MAGIC) {
-                throw new IOException(path + ": no filter of umbel");
+                throw new IOException(path + ": not an umbel filter");
             }
             int version = Xxh3.half(bytes, 8) & 0xffff;
             if (version != 1) {

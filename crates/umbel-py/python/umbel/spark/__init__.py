@@ -12,7 +12,7 @@ if int(pyspark.__version__.split(".")[0]) < 4:
 try:
     import py4j  # type: ignore[import-untyped]  # noqa: F401
 except ImportError:
-    raise ImportError("umbel.spark needs PySpark 4, found its client of Spark Connect alone; pip install 'umbel[spark]'") from None
+    raise ImportError("umbel.spark needs PySpark 4, found only its Spark Connect client; pip install 'umbel[spark]'") from None
 try:
     import pyarrow  # type: ignore[import-untyped]  # noqa: F401
 except ImportError:

@@ -51,7 +51,7 @@ def _check(name: str, kind: T.DataType) -> None:
         for field in kind.fields:
             _check(f"{name}.{field.name}", field.dataType)
     elif not isinstance(kind, _INTEGERS + _PLAIN):
-        raise Unpruned(f"{name} is of type {kind.simpleString()}, whose equality is not that of a hash")
+        raise Unpruned(f"{name} is of type {kind.simpleString()}, whose equal values may have different hashes")
 
 
 def hashed_alike(left: Sequence[T.StructField], right: Sequence[T.StructField]) -> None:

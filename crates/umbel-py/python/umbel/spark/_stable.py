@@ -112,7 +112,7 @@ class _Plan:
             try:
                 self.check(leaf.cacheBuilder().logicalPlan())
             except Unpruned as reason:
-                raise Unpruned(f"{reason}, as what is only persisted may be computed again") from None
+                raise Unpruned(f"{reason}, because persisted rows may be computed again") from None
         elif name == "LogicalRDD":
             rdd = leaf.rdd()
             if not rdd.isCheckpointed() and rdd.outputDeterministicLevel().toString() != "DETERMINATE":
@@ -121,7 +121,7 @@ class _Plan:
             relation = leaf.relation()
             kind = _name(relation)
             if kind != "HadoopFsRelation" or _name(relation.location()) not in _LISTED:
-                raise _unstable(f"a source that is read anew each time, {kind}")
+                raise _unstable(f"a source that is read again each time, {kind}")
 
 
 def _unstable(what: str) -> Unpruned:

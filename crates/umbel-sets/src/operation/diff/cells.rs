@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{Change, Diff, Show};
 use crate::error::Error;
+use crate::hash::LineHasher;
 use crate::records::{
     Flaw, Format, Kind, Normalization, Value, canonical, list, members, nearest_column,
 };
@@ -23,7 +24,8 @@ struct Cells<'t> {
     normalization: Normalization,
     /// The names of the columns; none without a header, nor for JSON.
     names: Vec<Vec<u8>>,
-    ignored: Vec<usize>,
+    /// The ignored columns of either input: only one may have them.
+    ignored: [Vec<usize>; 2],
     key: Vec<String>,
     tolerances: &'t Tolerances,
 }
@@ -42,8 +44,11 @@ impl<'t> Cells<'t> {
             let read = format.each_name(&header, |name| names.push(name.to_vec()));
             read.map_err(|flaw| format.error(flaw, name, 0))?;
         }
-        let mut cells = Self { format, normalization, names, ignored: Vec::new(), key, tolerances };
-        cells.ignored = form.ignored.iter().filter_map(|name| cells.column(name)).collect();
+        let scanner = job.rows.scanner(LineHasher::random())?;
+        let ignored =
+            |i: usize| Ok::<_, Error>(scanner.head(&job.rows.inputs[i].open()?)?.0.ignored);
+        let ignored = [ignored(0)?, ignored(1)?];
+        let cells = Self { format, normalization, names, ignored, key, tolerances };
         let (count, header) = (cells.names.len(), cells.format.header);
         let lacks = |name: &str| cells.column(name).is_none_or(|at| header && at >= count);
         let unknown =
@@ -65,10 +70,13 @@ impl<'t> Cells<'t> {
         named.or_else(|| name.parse::<usize>().ok()?.checked_sub(1))
     }
 
-    /// The values of a row of columns.
-    fn values(&self, row: &[u8]) -> Result<Vec<Vec<u8>>, Flaw> {
+    /// The values of a row of columns, without those of `ignored` ones.
+    fn values(&self, row: &[u8], ignored: &[usize]) -> Result<Vec<Vec<u8>>, Flaw> {
         let mut values = Vec::new();
-        let copy = |_, value: Value| {
+        let copy = |column, value: Value| {
+            if ignored.contains(&column) {
+                return Ok(());
+            }
             let mut copied = Vec::new();
             value.copy(row, &mut copied)?;
             values.push(copied);
@@ -103,21 +111,27 @@ impl<'t> Cells<'t> {
             }
             return Ok(());
         }
-        let [old, new] = [old, new].map(|row| self.values(row).unwrap_or_default());
-        for column in 0..old.len().max(new.len()) {
-            let value = |row: &[Vec<u8>]| row.get(column).cloned().unwrap_or_default();
-            let normal = |row: &[Vec<u8>]| {
-                let mut value = value(row);
+        let values = |row, side: usize| self.values(row, &self.ignored[side]).unwrap_or_default();
+        let (old, new) = (values(old, 0), values(new, 1));
+        let columns = (0..).filter(|column| !self.ignored[0].contains(column));
+        for (i, column) in (0..old.len().max(new.len())).zip(columns) {
+            // A row that lacks its last fields differs from one where they are empty.
+            let [old, new] = [old.get(i), new.get(i)];
+            let normal = |value: Option<&Vec<u8>>| {
+                let mut value = value?.clone();
                 self.normalization.apply(&mut value, 0);
-                value
+                Some(value)
             };
-            if normal(&old) == normal(&new) || self.ignored.contains(&column) {
+            if normal(old) == normal(new) {
                 continue;
             }
-            let (number, old, new) = ((column + 1).to_string(), value(&old), value(&new));
+            let (number, [old, new]) = (
+                (column + 1).to_string(),
+                [old, new].map(|value| value.map_or(&[][..], Vec::as_slice)),
+            );
             let name = self.names.get(column).map_or(number.as_bytes(), |name| name);
-            if !self.are_close(name, &old, &new) {
-                each((name, &old, &new))?;
+            if !self.are_close(name, old, new) {
+                each((name, old, new))?;
             }
         }
         Ok(())
@@ -144,12 +158,12 @@ impl<'t> Cells<'t> {
         same && compared.is_ok()
     }
 
-    /// The values of the key of a row, for a line of columns or an object.
+    /// The values of the key of an old row, for a line of columns or an object.
     fn key_of(&self, row: &[u8]) -> Vec<Vec<u8>> {
         if self.format.kind == Kind::Json {
             return self.format.json_key(row);
         }
-        let values = self.values(row).unwrap_or_default();
+        let values = self.values(row, &[]).unwrap_or_default();
         let value = |name: &String| values.get(self.column(name)?).cloned();
         self.key.iter().map(|name| value(name).unwrap_or_default()).collect()
     }
@@ -218,7 +232,7 @@ pub fn write_cells(
             Ok(())
         }
         Change::Changed => {
-            let key = cells.key_of(new);
+            let key = cells.key_of(&old);
             cells.each(&old, new, &mut |cell| {
                 let (name, old, new) = cell;
                 let values = key.iter().map(|value| &value[..]).chain([name, old, new]);

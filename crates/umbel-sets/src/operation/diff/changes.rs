@@ -43,7 +43,7 @@ impl Files<'_> {
             check_result_name(path)?;
             if path == Path::new("-") {
                 bail!(
-                    "-: one kind of differences goes to a file; name one, or omit the option to print all with marks"
+                    "-: this option writes to a file; name one, or omit the option to print all differences with marks"
                 );
             }
             if self.named().take(i).any(|other| atomic::is_same_path(other, path)) {

@@ -6,6 +6,8 @@
 mod cells;
 pub mod changes;
 
+use std::slice;
+
 use super::counts::{Counted, second_more};
 use super::rule::{Others, Rule};
 use super::sorting::Sorting;
@@ -125,15 +127,17 @@ impl<'a> Diff<'a> {
         show: &mut (impl FnMut(Change, &[u8]) -> Result<(), Error> + Send),
     ) -> Result<Report, Error> {
         let SetOperation { inputs, options, budget, .. } = self.rows;
-        let header = self.rows.header()?;
+        let [old, new] = inputs else { unreachable!("there are two") };
+        let scanner = Scanner::within(budget, options, LineHasher::random())?;
         let spool = |[input, other]: [&Input; 2]| {
             // Places in it are not places in the input.
             let name = format!("rows of {} that {} lacks", input.name(), other.name());
             let mut rows = SpoolWriter::new(&name, options)?;
+            // Its own: only one may have an ignored column, and the key may be another column of each.
+            let header = scanner.header(slice::from_ref(input))?;
             header.iter().try_for_each(|row| rows.row(row))?;
             Ok::<_, Error>(rows)
         };
-        let [old, new] = inputs else { unreachable!("there are two") };
         let (mut removed, mut added) = (spool([old, new])?, spool([new, old])?);
         let mut report = self.rows.hand(&mut |selected| match change(selected) {
             Change::Removed => removed.row(selected.row),
@@ -142,12 +146,12 @@ impl<'a> Diff<'a> {
         })?;
         // A removed row and an added one with the same key: the row has changed.
         let mut rows = [removed.finish()?, added.finish()?];
+        rows[1].other = new.other;
         let part = self.part(&rows);
-        let scanner = Scanner::within(budget, options, LineHasher::random())?;
         let disk = Disk::new(&options.resources.tmp);
         let mut pairs = None;
         if self.paired {
-            let keys = scanner.row_keys(header.as_deref(), false)?;
+            let keys = [scanner.row_keys_of(old)?, scanner.row_keys_of(new)?];
             pairs = Some(Pairs::new(keys, part.ordering(), &disk));
         }
         let part = part.hand(&mut |selected| match (selected.count, &mut pairs) {
@@ -187,7 +191,8 @@ impl<'a> Diff<'a> {
 /// Puts the replaced rows of each key before the first changed one, by two sorts: by key, to find that row; and then by
 /// the order in which rows are shown.
 struct Pairs<'a> {
-    keys: RowKeys<'a>,
+    /// The keys of old rows, and of new ones.
+    keys: [RowKeys<'a>; 2],
     /// Replaced rows, after the numbers of the changed ones with their key.
     by_key: Sorting,
     /// All rows of the new file by number, and replaced ones by the number of the row they are shown before.
@@ -198,14 +203,14 @@ struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    fn new(keys: RowKeys<'a>, memory: u64, disk: &Disk) -> Self {
+    fn new(keys: [RowKeys<'a>; 2], memory: u64, disk: &Disk) -> Self {
         let sorting = || Sorting::new(u64::MAX, memory / 2, disk);
         Self { keys, by_key: sorting(), by_number: sorting(), number: 0, key: Vec::new() }
     }
 
     /// Adds to the first sort, by the key of `row`: numbers, which are not 0, and then rows.
     fn push(&mut self, row: &[u8], number: u64) -> Result<(), Error> {
-        let key = self.keys.key(row)?.unwrap_or_default();
+        let key = self.keys[usize::from(number > 0)].key(row)?.unwrap_or_default();
         self.key.clear();
         // The length in front keeps any key from being a prefix of another.
         self.key.extend_from_slice(&(key.len() as u64).to_be_bytes());

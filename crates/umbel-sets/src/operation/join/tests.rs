@@ -305,20 +305,6 @@ fn rows_without_a_partner_are_not_spilled() {
     assert!(more < alone.len() as u64 / 20, "{more} bytes");
 }
 
-#[test]
-fn the_first_row_has_the_number_of_columns_after_blank_lines_and_however_long() {
-    let dir = tempfile::tempdir().unwrap();
-    let key = vec!["1".to_owned()];
-    let records = Records::Csv { delimiter: b',', header: false, key, raw: false };
-    let options = options_of(dir.path(), records);
-    let long = "x".repeat(5_000);
-    let inputs = sides(&dir, "\n\n1,a\n2,b\n", &format!("1,{long},c\n"));
-    let mut out = Vec::new();
-    let join = Join::new(&inputs, &options).unwrap().with_unpaired(Unpaired::Left);
-    join.run_planned(&mut out).unwrap();
-    assert_eq!(String::from_utf8(out).unwrap(), format!("1,a,{long},c\n2,b,,\n"));
-}
-
 /// A list of many rows is written to disk a few times, not with each of the rows it joins.
 #[test]
 fn a_long_list_is_not_spilled_for_each_row() {

@@ -119,7 +119,7 @@ impl<S: AsRef<[Block]>> Inner<S> {
 }
 
 /// Rows processed together: 4 KiB of hashes per attribute.
-const GROUP: usize = 256;
+const ROWS_AT_ONCE: usize = 256;
 
 /// The longest value whose length fits in 32 bits.
 const MOST_VALUE: usize = u32::MAX as usize;
@@ -215,7 +215,7 @@ impl Attributes {
         }
         let (mut hashes, mut set, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
         let Hashed { core, hasher, .. } = &mut self.0;
-        for (rows, new) in rows.chunks(GROUP).zip(new.chunks_mut(GROUP)) {
+        for (rows, new) in rows.chunks(ROWS_AT_ONCE).zip(new.chunks_mut(ROWS_AT_ONCE)) {
             new.fill(false);
             for place in 0..core.filters.len() {
                 hashes.clear();
@@ -271,7 +271,7 @@ impl<S: AsRef<[Block]>> Attributes<KeyHasher, S> {
         }
         let mut bytes = Vec::new();
         let Hashed { core, hasher, .. } = &self.0;
-        for (rows, found) in rows.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
+        for (rows, found) in rows.chunks(ROWS_AT_ONCE).zip(found.chunks_mut(ROWS_AT_ONCE)) {
             found.fill(true);
             for (place, filter) in core.filters[..core.names.len()].iter().enumerate() {
                 let hash = |row: &R| {
@@ -411,7 +411,7 @@ fn look_up<R>(
     found: &mut [bool],
     mut hash: impl FnMut(&R) -> Option<KeyHash>,
 ) {
-    let (mut hashes, mut places) = ([KeyHash::default(); GROUP], [0; GROUP]);
+    let (mut hashes, mut places) = ([KeyHash::default(); ROWS_AT_ONCE], [0; ROWS_AT_ONCE]);
     let mut count = 0;
     for (i, row) in rows.iter().enumerate().filter(|(i, _)| found[*i]) {
         if let Some(hash) = hash(row) {
@@ -419,7 +419,7 @@ fn look_up<R>(
             count += 1;
         }
     }
-    let mut passed = [false; GROUP];
+    let mut passed = [false; ROWS_AT_ONCE];
     let (asked, answers) = (&hashes[..count], &mut passed[..count]);
     of_either!(filter, filter => filter.contains_all(asked, answers));
     places[..count].iter().zip(passed).for_each(|(&place, passed)| found[place] = passed);
@@ -450,8 +450,10 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
             (_, [only]) => of_either!(only, filter => filter.contains_all(hashes, found)),
             (Some(joint), _) => {
                 let subset = all(self.names.len());
-                for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
-                    let mut tags = [KeyHash::default(); GROUP];
+                for (hashes, found) in
+                    hashes.chunks(ROWS_AT_ONCE).zip(found.chunks_mut(ROWS_AT_ONCE))
+                {
+                    let mut tags = [KeyHash::default(); ROWS_AT_ONCE];
                     tags.iter_mut().zip(hashes).for_each(|(to, &hash)| *to = tag(hash, subset));
                     let tags = &tags[..hashes.len()];
                     of_either!(joint, filter => filter.contains_all(tags, found));

@@ -15,7 +15,7 @@ use loom::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread};
 
 use super::{Blocked, BlockedCore, Plans};
 use crate::bits::{AHEAD, AtomicBlocks, Kernel, place};
-use crate::filter::core::GROUP as HASHED_AT_ONCE;
+use crate::filter::core::HASHES_AT_ONCE;
 use crate::filter::hashed::in_groups;
 use crate::format::KeyDescription;
 use crate::hash::Hashes;
@@ -26,7 +26,7 @@ use crate::kinds::prelude::*;
 const STRIPES: usize = 256;
 /// Hashes sorted by stripe at a time: 64 KiB, in the second-level cache, with 16 or more per lock. For twice as many,
 /// most allocators would map and unmap memory every time.
-const GROUP: usize = 1 << 12;
+const SORTED_AT_ONCE: usize = 1 << 12;
 /// Hashes that are worth sorting, four per lock: in cache a key takes 7.7 ns in groups of 1,024 sorted, 10.0 in 512 and
 /// 13.6 in 256, and 9.3 to 9.8 one by one (Emerald Rapids).
 const SORTED_FROM: usize = 4 * STRIPES;
@@ -177,8 +177,8 @@ impl<H: Hashing> Shared<H> {
         if let Hashes::Wide(hashes) = K::hashes(keys) {
             return self.insert_hashes(hashes);
         }
-        let mut hashes = Vec::with_capacity(keys.len().min(GROUP));
-        for keys in keys.chunks(GROUP) {
+        let mut hashes = Vec::with_capacity(keys.len().min(SORTED_AT_ONCE));
+        for keys in keys.chunks(SORTED_AT_ONCE) {
             hashes.clear();
             hashes.extend(keys.iter().map(|key| key.key_hash(&self.hasher)));
             self.insert_hashes(&hashes);
@@ -197,8 +197,8 @@ impl<H: Hashing> Shared<H> {
             return self.each_ahead(hashes, |place, hash| _ = self.insert_at(place, hash.low));
         }
         // Places and low halves.
-        let mut sorted = vec![(0usize, 0u64); hashes.len().min(GROUP)];
-        for group in hashes.chunks(GROUP) {
+        let mut sorted = vec![(0usize, 0u64); hashes.len().min(SORTED_AT_ONCE)];
+        for group in hashes.chunks(SORTED_AT_ONCE) {
             let sorted = &mut sorted[..group.len()];
             let mut ends = [0u32; STRIPES];
             for hash in group {
@@ -315,7 +315,7 @@ impl<H: Hashing> Shared<H> {
     ) {
         assert_eq!(keys.len(), answers.len(), "one answer for each key");
         let mut answers = answers.iter_mut();
-        let Ok(()) = hashed::<HASHED_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
+        let Ok(()) = hashed::<HASHES_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
             self.each_ahead(hashes, |place, hash| {
                 *answers.next().expect("as many answers as hashes") = answer(place, hash);
             });

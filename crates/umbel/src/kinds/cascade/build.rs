@@ -114,7 +114,7 @@ impl CascadeCore {
         let index = self.levels.len();
         let mut level = BlockedCore::make(plan)?;
         let mut group = Group::new(in_level);
-        for hashes in hashes.chunks(GROUP) {
+        for hashes in hashes.chunks(HASHES_AT_ONCE) {
             group.take(hashes);
             let Ok(()) = level.insert_all(group.in_part(index, hashes.len()));
         }
@@ -126,7 +126,7 @@ impl CascadeCore {
     fn passing(&self, hashes: &[KeyHash]) -> Vec<KeyHash> {
         let (index, mut group) = (self.levels.len() - 1, Group::new(in_level));
         let mut passing = Vec::new();
-        for hashes in hashes.chunks(GROUP) {
+        for hashes in hashes.chunks(HASHES_AT_ONCE) {
             group.take(hashes);
             group.keep(true, index, &self.levels[index], |_| {});
             passing.extend(group.places().map(|place| hashes[place]));

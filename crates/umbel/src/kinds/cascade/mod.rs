@@ -192,7 +192,7 @@ impl<S: AsRef<[Block]>> Core for CascadeCore<S> {
             return;
         }
         let mut group = Group::new(in_level);
-        for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
+        for (hashes, found) in hashes.chunks(HASHES_AT_ONCE).zip(found.chunks_mut(HASHES_AT_ONCE)) {
             group.take_wanted(hashes, found);
             for (index, level) in self.levels.iter().enumerate().skip(1) {
                 group.keep(true, index, level, |_| {});

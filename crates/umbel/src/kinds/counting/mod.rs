@@ -162,11 +162,14 @@ impl<H: Hashing> Counting<H> {
     pub fn remove_all<K: Key<H>>(&mut self, keys: &[K], removed: &mut [bool]) {
         assert_eq!(keys.len(), removed.len(), "one answer for each key");
         let CountingCore { kernel, blocks, .. } = &mut self.0.core;
-        let Ok(()) =
-            hashed::<{ GROUP / 2 }, _, _, _>(keys, &self.0.hasher, &mut |range, hashes| {
+        let Ok(()) = hashed::<{ HASHES_AT_ONCE / 2 }, _, _, _>(
+            keys,
+            &self.0.hasher,
+            &mut |range, hashes| {
                 kernel.take(blocks, hashes, &mut removed[range]);
                 Ok::<_, Infallible>(())
-            });
+            },
+        );
     }
 }
 
@@ -183,10 +186,11 @@ impl<H: Hashing, S: AsRef<[Block]>> Counting<H, S> {
     pub fn count_all<K: Key<H>>(&self, keys: &[K], counts: &mut [u32]) {
         assert_eq!(keys.len(), counts.len(), "one answer for each key");
         let CountingCore { kernel, blocks, .. } = &self.0.core;
-        let Ok(()) = hashed::<GROUP, _, _, _>(keys, &self.0.hasher, &mut |range, hashes| {
-            kernel.least(blocks.as_ref(), hashes, &mut counts[range]);
-            Ok::<_, Infallible>(())
-        });
+        let Ok(()) =
+            hashed::<HASHES_AT_ONCE, _, _, _>(keys, &self.0.hasher, &mut |range, hashes| {
+                kernel.least(blocks.as_ref(), hashes, &mut counts[range]);
+                Ok::<_, Infallible>(())
+            });
     }
 
     /// Returns the blocked filter of the present keys, bit for bit unless counters stick, in one pass. Fails if memory

@@ -164,7 +164,7 @@ impl ScalableCore {
             let index = self.links.len() - 1;
             // A piece fits even if all its keys are new.
             let piece = self.room().min(group.count() as u64) as usize;
-            let mut fresh = [false; GROUP];
+            let mut fresh = [false; HASHES_AT_ONCE];
             let fresh = &mut fresh[..piece];
             let Ok(()) = self.links[index].insert_all_new(group.in_part(index, piece), fresh);
             for (&fresh, place) in fresh.iter().zip(group.places()) {
@@ -253,7 +253,7 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
             return only.contains_all(hashes, found);
         }
         let mut group = Group::new(in_link);
-        for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
+        for (hashes, found) in hashes.chunks(HASHES_AT_ONCE).zip(found.chunks_mut(HASHES_AT_ONCE)) {
             group.take(hashes);
             let links = self.links.iter().enumerate().rev();
             links.for_each(|(index, link)| drop_held(link, index, &mut group));
@@ -362,7 +362,7 @@ impl Owned for ScalableCore {
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Full> {
         new.fill(false);
         let mut group = Group::new(in_link);
-        let mut groups = hashes.chunks(GROUP).zip(new.chunks_mut(GROUP));
+        let mut groups = hashes.chunks(HASHES_AT_ONCE).zip(new.chunks_mut(HASHES_AT_ONCE));
         groups.try_for_each(|(hashes, new)| {
             group.take(hashes);
             self.insert_group(&mut group, new)

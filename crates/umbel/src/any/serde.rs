@@ -6,11 +6,11 @@ use core::marker::PhantomData;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Filter;
-use super::core::Core;
-use super::hashed::{Erased, Hashed};
-use crate::AnyFilter;
+use super::AnyFilter;
 use crate::bits::{Block, Blocks};
+use crate::filter::Filter;
+use crate::filter::core::Core;
+use crate::filter::hashed::{Erased, Hashed};
 use crate::format::FileError;
 use crate::hash::{Plain, Portable};
 use crate::prelude::*;
