@@ -19,10 +19,27 @@ def text(number, side=0):
 
 
 @dataclasses.dataclass
-class Tables:
-    """LEFT and RIGHT of a join, and its answer in the order of LEFT."""
+class Made:
+    """Files named `names` in a folder, which are written unless they are there."""
 
     home: pathlib.Path
+
+    @property
+    def paths(self):
+        return [self.home / name for name in self.names]
+
+    def make(self):
+        self.home.mkdir(parents=True, exist_ok=True)
+        if not all(path.exists() for path in self.paths):
+            note(f"making {self.home}")
+            self.write()
+
+
+@dataclasses.dataclass
+class Tables(Made):
+    """LEFT and RIGHT of a join, and its answer in the order of LEFT."""
+
+    names = ("left.csv", "right.csv", "joined.csv")
     # The header, and the rows by their numbers.
     left: tuple
     right: tuple
@@ -30,15 +47,7 @@ class Tables:
     # Of each row of LEFT, what the join adds to it; None where it has no partner.
     added: object
 
-    @property
-    def paths(self):
-        return [self.home / name for name in ("left.csv", "right.csv", "joined.csv")]
-
-    def make(self):
-        self.home.mkdir(parents=True, exist_ok=True)
-        if all(path.exists() for path in self.paths):
-            return
-        note(f"making {self.home}")
+    def write(self):
         joined = ((row, self.added(i)) for i, row in enumerate(map(self.left[1], range(self.rows[0]))))
         write(self.paths[0], self.left[0], map(self.left[1], range(self.rows[0])))
         write(self.paths[1], self.right[0], map(self.right[1], range(self.rows[1])))
@@ -145,21 +154,13 @@ def joins(options, tmp):
 
 
 @dataclasses.dataclass
-class Versions:
+class Versions(Made):
     """A table, its next version, and the rows that differ: in a thousand rows one is new, one is gone and ten are changed."""
 
-    home: pathlib.Path
+    names = ("old.csv", "new.csv", "differ.sorted")
     rows: int
 
-    @property
-    def paths(self):
-        return [self.home / name for name in ("old.csv", "new.csv", "differ.sorted")]
-
-    def make(self):
-        self.home.mkdir(parents=True, exist_ok=True)
-        if all(path.exists() for path in self.paths):
-            return
-        note(f"making {self.home}")
+    def write(self):
         header = "id,name,price,note"
         row = lambda i, note="": f"K{shuffled(i, self.rows):010d},item {i % 99991},{i % 8999}.50,{note}{text(i)}"
         old = lambda: ((i, row(i)) for i in range(self.rows))
