@@ -130,10 +130,7 @@ fn sign_in_place(path: &Path, key: &Seal, format: &FormatArgs) -> Result<()> {
     let mut file = filters::open_in_place_locked(path)?;
     wrapped::check_whole(&file, path, format.named())?;
     key.check_replaces(&file, path)?;
-    let length = match wrapped::signature(&file, path, None)? {
-        Some(signature) => Signature::length(&signature),
-        None => file.metadata().with_context(|| path.display().to_string())?.len(),
-    };
+    let length = formats::length(&file, path)?;
     file.rewind().with_context(|| path.display().to_string())?;
     let mut source = PageReader::new(1 << 18, &file).take(length);
     let copy = |out: &mut (dyn Write + Send)| {
