@@ -12,6 +12,7 @@ pub(crate) use output::{LABELS, OutputArgs, Print, PrintArgs, ReplaceArgs, Resul
 pub(crate) use signatures::{ListArgs, SignArgs, TrustArgs};
 pub(crate) use work::{
     ExplainArgs, LinesArgs, MostArgs, NamesArgs, NormalForm, Quotes, RecordArgs, Voice, Work,
+    named_form,
 };
 
 /// Find the lines that huge files share, lack or repeat: exactly, on files larger than memory, under a memory cap.

@@ -18,16 +18,17 @@ use umbel_sets::journal::{self, Notes};
 use umbel_sets::{Filter, ForeignLines, LargeFilter, Options, Records, Resources};
 use umbel_share::Wrapping;
 
-use crate::args::{ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs};
+use crate::args::{
+    ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs, named_form,
+};
 use crate::atomic::{self, Existing, Fill};
 use crate::formats;
-use crate::lines::named_form;
 use crate::output::{StdoutClosed, check_open};
-use crate::private;
 use crate::report::{note, say};
+use crate::secrets;
 use crate::standard::{self, is_standard, stdin};
-use crate::target::{self, Sort};
-use crate::wrapped::{self, Seal};
+use crate::target::{self, FileType};
+use crate::wrapped::{self, Signing};
 
 /// The secret named, if any.
 pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
@@ -36,7 +37,7 @@ pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
 
 /// The secret in a file.
 pub(crate) fn read_secret(path: &Path) -> Result<Secret> {
-    Secret::from_file(&private::read(path)?).with_context(|| path.display().to_string())
+    Secret::from_file(&secrets::read(path)?).with_context(|| path.display().to_string())
 }
 
 /// A filter that is open, and the journal next to it.
@@ -121,19 +122,23 @@ pub(crate) fn check_large(
 }
 
 /// Opens a filter for its receipt, or to merge it: needs no secret.
-pub(crate) fn read_sealed(path: &Path, args: &ReadArgs) -> Result<Filter<Scheme>> {
+pub(crate) fn read_without_secret(path: &Path, args: &ReadArgs) -> Result<Filter<Scheme>> {
     Ok(read_wrapped(path, args)?.0)
 }
 
-/// As [`read_sealed`], and how the file came.
+/// As [`read_without_secret`], and how the file came.
 pub(crate) fn read_wrapped(path: &Path, args: &ReadArgs) -> Result<(Filter<Scheme>, Wrapping)> {
     let tmp = umbel_io::temporary_folder();
     let (file, wrapping) = open_unwrapped(path, &tmp, &args.trust, args.most.bytes())?;
-    Ok((sealed(&file, path, &args.format)?, wrapping))
+    Ok((without_secret(&file, path, &args.format)?, wrapping))
 }
 
-/// As [`read_sealed`], from an open file.
-pub(crate) fn sealed(mut file: &File, path: &Path, format: &FormatArgs) -> Result<Filter<Scheme>> {
+/// As [`read_without_secret`], from an open file.
+pub(crate) fn without_secret(
+    mut file: &File,
+    path: &Path,
+    format: &FormatArgs,
+) -> Result<Filter<Scheme>> {
     file.rewind().with_context(|| path.display().to_string())?;
     of_any_system(file, path, format, None, None, || {
         let filter =
@@ -203,7 +208,7 @@ pub(crate) struct Locked {
 
 /// Opens the file of a filter to replace it by a changed one, signed if there is a key. Waits for another process that
 /// replaces it.
-pub(crate) fn open_locked(path: &Path, key: Option<&Seal>) -> Result<Opened> {
+pub(crate) fn open_locked(path: &Path, key: Option<&Signing>) -> Result<Opened> {
     let file = open_in_place_locked(path)?;
     if umbel_io::wrapped::seal(&file, path)? {
         say(&format!(
@@ -360,7 +365,7 @@ pub(crate) fn write<H: Portable>(
     filter: &Filter<H>,
     path: &Path,
     existing: Existing,
-    key: Option<&Seal>,
+    key: Option<&Signing>,
 ) -> Result<u64> {
     write_with(path, existing, key, |out| Ok(filter.write(out)?))
 }
@@ -383,7 +388,7 @@ pub(crate) fn write_locked(
 pub(crate) fn write_changed(
     path: &Path,
     notes: Option<&Notes>,
-    key: Option<&Seal>,
+    key: Option<&Signing>,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<u64> {
     let record = |file: &File| notes.map_or(Ok(()), |notes| notes.saved(file));
@@ -394,7 +399,7 @@ pub(crate) fn write_changed(
 pub(crate) fn write_with(
     path: &Path,
     existing: Existing,
-    key: Option<&Seal>,
+    key: Option<&Signing>,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<u64> {
     write_checked(path, existing, key, write, |_| Ok(()))
@@ -405,7 +410,7 @@ pub(crate) fn write_with(
 pub(crate) fn write_checked(
     path: &Path,
     existing: Existing,
-    key: Option<&Seal>,
+    key: Option<&Signing>,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
     check: impl FnOnce(&File) -> Result<()>,
 ) -> Result<u64> {
@@ -417,7 +422,7 @@ pub(crate) fn write_checked(
 fn write_by(
     path: &Path,
     existing: Existing,
-    key: Option<&Seal>,
+    key: Option<&Signing>,
     write: &mut Fill<'_>,
     check: &mut dyn FnMut(&File) -> Result<()>,
 ) -> Result<u64> {
@@ -461,7 +466,7 @@ impl Write for Counted<'_> {
 /// file that is there is locked as long as what this gives is open: what another run adds to it would be lost.
 pub(crate) fn claim_output(
     path: &Path,
-    writes: Sort,
+    writes: FileType,
     force: bool,
 ) -> Result<(Existing, Option<File>)> {
     if is_standard(path) {

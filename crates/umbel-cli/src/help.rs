@@ -12,8 +12,8 @@ use clap::{Arg, Args, Command, CommandFactory, ValueHint};
 use crate::args::{
     Cli, ExplainArgs, ForeignArgs, OutputArgs, SecretArgs, SignArgs, TrustArgs, Work,
 };
-use crate::elsewhere;
 use crate::report::wrapped;
+use crate::synonyms;
 use crate::verb::{About, Entry, Group, Noun, empty_ok, help_of};
 use crate::verbs::{self, FILES, NOUNS, SET_UP};
 
@@ -152,7 +152,7 @@ pub(crate) fn page(arguments: &[OsString]) -> Option<Result<StyledStr>> {
         let options = options.trim_end();
         return Some(Ok(format!("Options of many verbs.\n\n{OUTPUT}\n\n{options}\n").into()));
     }
-    let found = elsewhere::about(&words);
+    let found = synonyms::about(&words, &shared_options());
     if found.is_empty() {
         return Some(Err(anyhow!(
             "nothing was found about {words:?}; umbel help lists the verbs, and umbel help options the options of many verbs"
@@ -225,7 +225,7 @@ fn shared(command: Command) -> Command {
 }
 
 /// The names of the options that verbs share, with their help.
-pub(crate) fn shared_options() -> HashSet<(String, String)> {
+fn shared_options() -> HashSet<(String, String)> {
     let all = shared(Command::new(""));
     let option = |option: &Arg| Some((option.get_long()?.to_owned(), help_of(option)));
     all.get_arguments().filter_map(option).collect()

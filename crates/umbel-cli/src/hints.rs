@@ -8,8 +8,8 @@ use umbel_net::prefixes::ListError;
 use umbel_sets::{Form, Input, Normalization, Records};
 use umbel_share::ShareError;
 
+use crate::args::named_form;
 use crate::formats::NotAFilter;
-use crate::lines::named_form;
 use crate::standard::STANDARD;
 use crate::verb::Entry;
 

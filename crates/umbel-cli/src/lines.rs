@@ -9,19 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, anyhow, bail};
 use umbel_io::{State, content};
 use umbel_numbers::{Size, counted};
-use umbel_sets::inputs::{self, NamedInput, Room, align, rereadable};
+use umbel_sets::sources::{self, NamedInput, Room, align, rereadable};
 use umbel_sets::{
     Form, Input, Missing, Normalization, Options, Records, Report, Resources, SpoolWriter,
     TempFolders, room_left,
 };
 
-use crate::args::{NormalForm, Print, Quotes, RecordArgs, Voice, Work};
+use crate::args::{NormalForm, Print, Quotes, RecordArgs, Voice, Work, named_form};
 use crate::hints;
 use crate::output::stdout;
 use crate::report::{self, say};
 use crate::standard::{check_once, is_standard, name, stdin};
 
-pub(crate) use umbel_sets::inputs::{Rows, Source};
+pub(crate) use umbel_sets::RowsOf;
+pub(crate) use umbel_sets::sources::Source;
 
 /// The options of the work, with their defaults.
 pub(crate) fn options(work: &Work, files: &[PathBuf]) -> Result<Options> {
@@ -135,24 +136,9 @@ pub(crate) fn options_of_folders(work: &Work, paths: &[PathBuf]) -> Result<Optio
     if !work.records.key.is_empty() {
         // What cannot be read is told when the work comes to it.
         let room = &mut Room::of_inputs(work.memory());
-        files = inputs::files_of_folders(files, room, &mut |_, _| Ok(()))?;
+        files = sources::files_of_folders(files, room, &mut |_, _| Ok(()))?;
     }
     options(work, &files)
-}
-
-/// The forms of records that names of files tell, and the options for them.
-const NAMED: &[(&str, &[&str])] =
-    &[("--csv", &["csv"]), ("--tsv", &["tsv", "tab"]), ("--jsonl", &["jsonl", "ndjson"])];
-
-/// The option for the form that the name of a file tells, whatever it is compressed with.
-pub(crate) fn named_form(path: &Path) -> Option<&'static str> {
-    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-    let (mut stem, mut ending) = name.rsplit_once('.')?;
-    if matches!(ending, "gz" | "zst" | "xz" | "bz2" | "lz4") {
-        (stem, ending) = stem.rsplit_once('.')?;
-    }
-    let named = NAMED.iter().find(|(_, endings)| endings.contains(&ending));
-    named.filter(|_| !stem.is_empty()).map(|(option, _)| *option)
 }
 
 /// The option for the form of records: the one that is given, or if others need one, what all names of files tell.
@@ -237,7 +223,7 @@ fn records(work: &Work, files: &[PathBuf], columns: bool, key: Vec<String>) -> R
 pub(crate) fn open(
     files: &[PathBuf],
     work: &Work,
-    rows: Rows,
+    rows: RowsOf,
     options: &Options,
 ) -> Result<Vec<Source>> {
     open_beside(files, work, &[], rows, options)
@@ -247,7 +233,7 @@ pub(crate) fn open(
 pub(crate) fn open_alone(files: &[PathBuf], work: &Work, options: &Options) -> Result<Vec<Source>> {
     let standard = [PathBuf::from("-")];
     let files = if files.is_empty() { &standard } else { files };
-    align(told(files, work, options)?, None, Rows::OfOne, options)
+    align(told(files, work, options)?, None, RowsOf::One, options)
 }
 
 /// What a run writes to while it reads its inputs, or in place of what was there.
@@ -263,7 +249,7 @@ pub(crate) fn open_beside(
     files: &[PathBuf],
     work: &Work,
     outputs: &[OutputPath<'_>],
-    rows: Rows,
+    rows: RowsOf,
     options: &Options,
 ) -> Result<Vec<Source>> {
     align(open_unaligned(files, work, outputs, options)?, None, rows, options)
@@ -286,7 +272,7 @@ pub(crate) fn open_unaligned(
 
 /// The inputs at paths as they are, whose contents were looked at.
 fn told(paths: &[PathBuf], work: &Work, options: &Options) -> Result<Vec<Source>> {
-    let sources = inputs::read_ahead(open_paths(paths, work)?, &options.resources)?;
+    let sources = sources::read_ahead(open_paths(paths, work)?, &options.resources)?;
     for source in &sources {
         if let Source::Files(inputs) = source {
             notice(inputs, true, work.voice, options);
@@ -346,7 +332,7 @@ fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
     let named = paths.iter().map(named).collect::<Result<_>>()?;
     let output = stdout().and_then(|out| Ok(State::of(&out)?)).ok().filter(|out| out.is_file);
     let delimiters: Vec<_> = work.records.delimiter.iter().map(|delimiter| delimiter.0).collect();
-    inputs::open(named, output.map(|out| out.id), &delimiters)
+    sources::open(named, output.map(|out| out.id), &delimiters)
 }
 
 /// Whether lines are read from standard input, as far as the names of files tell.
@@ -431,7 +417,7 @@ fn in_folders(paths: Vec<PathBuf>, work: &Work) -> Result<Vec<PathBuf>> {
     match work.recursive {
         true => {
             let mut room = Room::of_inputs(work.memory());
-            inputs::files_of_folders(paths, &mut room, &mut |path, error| {
+            sources::files_of_folders(paths, &mut room, &mut |path, error| {
                 say_left_out(&error.context(path.display().to_string()));
                 Ok(())
             })
@@ -444,12 +430,12 @@ fn in_folders(paths: Vec<PathBuf>, work: &Work) -> Result<Vec<PathBuf>> {
 pub(crate) fn open_rereadable(
     files: &[PathBuf],
     work: &Work,
-    rows: Rows,
+    rows: RowsOf,
     options: &Options,
 ) -> Result<Vec<Input>> {
     let inputs = rereadable(open_paths(&named(files, work)?, work)?, options)?;
     notice(&inputs, false, work.voice, options);
-    Ok(umbel_sets::align(inputs, None, rows == Rows::OfAll, options)?)
+    Ok(umbel_sets::align(inputs, None, rows, options)?)
 }
 
 /// Whether something that was asked for was left out of the work.
@@ -487,7 +473,7 @@ pub(crate) fn open_two(
     paths.extend(in_folders(others.to_vec(), work)?);
     check_beside(&paths, std::slice::from_ref(output))?;
     let inputs = rereadable(open_paths(&paths, work)?, options)?;
-    let mut inputs = umbel_sets::align(inputs, None, false, options)?;
+    let mut inputs = umbel_sets::align(inputs, None, RowsOf::One, options)?;
     let others = inputs.split_off(first);
     Ok([inputs, others])
 }
@@ -496,12 +482,12 @@ pub(crate) fn open_two(
 pub(crate) fn open_several(
     files: &[PathBuf],
     work: &Work,
-    rows: Rows,
+    rows: RowsOf,
     options: &mut Options,
 ) -> Result<Vec<Input>> {
     let inputs = open_rereadable(files, work, rows, options)?;
     let inputs = lists_of_keys(inputs, options)?;
-    let inputs = inputs::name_others(inputs, &options.form);
+    let inputs = sources::name_others(inputs, &options.form);
     match &inputs[..] {
         [one] => bail!("{}: is the only file; name two or more", one.name()),
         _ => Ok(inputs),

@@ -1,27 +1,33 @@
 //! `umbel` on the command line: lines in, lines out.
 //!
-//! This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error. Modules need only
-//! earlier ones: `args`, the options that verbs share; `verb`, what a verb is; `report` and `output`; `filters` and `lines`,
-//! which verbs read and write; `verbs`; `help`, made from them, and `elsewhere`, what others call them.
+//! This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error.
 
+// What is typed: values with names, options, verbs, files.
 mod args;
-mod elsewhere;
-mod filters;
-mod formats;
-mod help;
-mod hints;
-mod lines;
-mod named;
-mod output;
+mod choices;
 mod param;
-mod pictures;
-mod private;
-mod report;
 mod standard;
 mod target;
 mod verb;
-mod verbs;
+
+// What is said and written.
+mod hints;
+mod output;
+mod pictures;
+mod report;
+mod secrets;
+
+// What verbs read.
+mod filters;
+mod formats;
+mod lines;
 mod wrapped;
+
+mod verbs;
+
+// Help, made from the verbs, and what others call them.
+mod help;
+mod synonyms;
 
 use std::io::{self, ErrorKind, IsTerminal};
 use std::process::ExitCode;
@@ -64,7 +70,7 @@ fn main() -> ExitCode {
                 report::say(&help::greeting());
                 return ExitCode::from(2);
             }
-            elsewhere::explain(&mut error, typed);
+            synonyms::explain(&mut error, typed);
             return misused(&error);
         }
         Err(help) => return end(output::print_by(|| help.print()).map(|()| Outcome::Done), None),

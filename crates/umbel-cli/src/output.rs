@@ -12,7 +12,7 @@ use crate::Outcome;
 use crate::args::LinesArgs;
 use crate::atomic;
 use crate::report;
-use crate::target::{self, Sort};
+use crate::target::{self, FileType};
 
 /// Standard output failed.
 #[derive(Debug, Error)]
@@ -117,7 +117,7 @@ pub(crate) fn write_text(
 }
 
 /// Refuses, before any work, a file that cannot be made, or that what `writes` says must not replace.
-pub(crate) fn check_target(to: Option<&Path>, writes: Sort, force: bool) -> Result<()> {
+pub(crate) fn check_target(to: Option<&Path>, writes: FileType, force: bool) -> Result<()> {
     to.map_or(Ok(()), |path| target::check(path, writes, force).map(drop))
 }
 

@@ -8,7 +8,7 @@ use umbel::{AnyFilter, Plan, Portable};
 use umbel_report::pictures::{self, Picture};
 
 use crate::atomic::{self, Existing};
-use crate::target::{self, Sort};
+use crate::target::{self, FileType};
 
 /// A picture in a file.
 pub(crate) struct Saved {
@@ -26,7 +26,7 @@ pub(crate) fn of_plans(dir: &Path, force: bool, plans: &[Plan]) -> Result<Vec<Sa
         fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
     }
     for picture in &pictures {
-        target::check(&path(picture), Sort::Picture, force)?;
+        target::check(&path(picture), FileType::Picture, force)?;
     }
     let save = |picture: Picture| {
         let path = path(&picture);
@@ -44,7 +44,7 @@ pub(crate) fn check(path: &Path, filters: &[PathBuf], force: bool) -> Result<()>
     if let [_, second, ..] = filters {
         bail!("{}: --plot draws one filter per run; draw this one in another", second.display());
     }
-    target::check(path, Sort::Picture, force).map(drop)
+    target::check(path, FileType::Picture, force).map(drop)
 }
 
 /// Writes the picture of a filter; `name` is what it is called there.

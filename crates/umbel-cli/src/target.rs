@@ -1,5 +1,5 @@
-//! Where results go: one rule for every verb. A successful run replaces a file of the same sort as its result. A file
-//! of another sort stays unless --force is given, and secrets always stay.
+//! Where results go: one rule for every verb. A successful run replaces a file of the same type as its result. A file
+//! of another type stays unless --force is given, and secrets always stay.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read;
@@ -14,7 +14,7 @@ use crate::atomic::{self, Existing};
 
 /// What a verb writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum FileType {
     /// Lines, or a text for people or programs.
     Text,
     /// Lines that end with NUL bytes.
@@ -29,7 +29,7 @@ pub(crate) enum Sort {
     Own(FileKind),
 }
 
-impl Sort {
+impl FileType {
     pub(crate) const FILTER: Self = Self::Own(FileKind::Filter);
 
     /// What messages call it.
@@ -50,9 +50,9 @@ impl Sort {
 
 /// Refuses, before any work, a file that cannot be made, or that `writes` must not replace. Gives what is done about a
 /// file that appears during the work.
-pub(crate) fn check(path: &Path, writes: Sort, force: bool) -> Result<Existing> {
+pub(crate) fn check(path: &Path, writes: FileType, force: bool) -> Result<Existing> {
     atomic::check_target(path, Existing::Replace)?;
-    if matches!(writes, Sort::Text | Sort::Nulls) {
+    if matches!(writes, FileType::Text | FileType::Nulls) {
         compression::check_result_name(path)?;
     }
     let Ok(meta) = fs::metadata(path) else {
@@ -67,14 +67,14 @@ pub(crate) fn check(path: &Path, writes: Sort, force: bool) -> Result<Existing> 
     let mut read = || File::open(path)?.take(1 << 16).read_to_end(&mut start);
     read().with_context(|| path.display().to_string())?;
     let path = path.display();
-    let there = match sort_of(&start, &meta) {
-        Ok(Sort::Own(FileKind::Secret)) => {
+    let there = match type_of(&start, &meta) {
+        Ok(FileType::Own(FileKind::Secret)) => {
             bail!("{path}: is a secret, which is never replaced; name another file")
         }
         // A file that ends with NUL bytes may look like anything.
         Ok(there) if there == writes => return Ok(Existing::Replace),
-        Ok(Sort::Text) if writes == Sort::Nulls => return Ok(Existing::Replace),
-        Err("binary data") if writes == Sort::Nulls => return Ok(Existing::Replace),
+        Ok(FileType::Text) if writes == FileType::Nulls => return Ok(Existing::Replace),
+        Err("binary data") if writes == FileType::Nulls => return Ok(Existing::Replace),
         Ok(there) => there.name(),
         Err(there) => there,
     };
@@ -88,24 +88,24 @@ pub(crate) fn check(path: &Path, writes: Sort, force: bool) -> Result<Existing> 
 }
 
 /// What is in a file that begins with `start`; what messages call it, if no verb writes that.
-fn sort_of(start: &[u8], meta: &Metadata) -> Result<Sort, &'static str> {
+fn type_of(start: &[u8], meta: &Metadata) -> Result<FileType, &'static str> {
     if let Some(kind) = FileKind::of(start) {
-        return Ok(Sort::Own(kind));
+        return Ok(FileType::Own(kind));
     }
     if start.starts_with(&umbel_find::MAGIC) {
-        return Ok(Sort::Index);
+        return Ok(FileType::Index);
     }
     if start.starts_with(b"<svg ") {
-        return Ok(Sort::Picture);
+        return Ok(FileType::Picture);
     }
     match Content::of(start) {
-        Some(Content::Text | Content::CarriageReturns | Content::Utf16) => Ok(Sort::Text),
-        Some(Content::Parquet) => Ok(Sort::Parquet),
+        Some(Content::Text | Content::CarriageReturns | Content::Utf16) => Ok(FileType::Text),
+        Some(Content::Parquet) => Ok(FileType::Parquet),
         Some(Content::Zip) => Err("a zip archive"),
         Some(Content::Compressed(_)) => Err("compressed data"),
-        None if meta.len() == 16 => Ok(Sort::Own(FileKind::Secret)),
+        None if meta.len() == 16 => Ok(FileType::Own(FileKind::Secret)),
         None if start.contains(&0) => Err("binary data"),
         // Text in another encoding than UTF-8.
-        None => Ok(Sort::Text),
+        None => Ok(FileType::Text),
     }
 }

@@ -19,17 +19,17 @@ use crate::atomic::Fill;
 use crate::formats;
 use crate::output::refuse_in_place_of;
 use crate::param::Param;
-use crate::private;
+use crate::secrets;
 
 /// What is signed with, and as what.
-pub(crate) struct Seal {
+pub(crate) struct Signing {
     pub(crate) key: SecretKey,
     label: Label,
     /// Whether options gave the name of the list, and the number of the version.
     given: [bool; 2],
 }
 
-impl Seal {
+impl Signing {
     /// With the key in a file.
     pub(crate) fn new(key: &Path, list: Option<&String>, serial: Option<u64>) -> Result<Self> {
         let label = Label::new(list.map_or("", String::as_str), serial.unwrap_or(0))?;
@@ -58,17 +58,17 @@ impl Seal {
 }
 
 /// What the options say to sign with; what is signed must not replace the key.
-pub(crate) fn seal(sign: &SignArgs, list: &ListArgs, output: &Path) -> Result<Option<Seal>> {
+pub(crate) fn signing(sign: &SignArgs, list: &ListArgs, output: &Path) -> Result<Option<Signing>> {
     refuse_in_place_of(Some(output), &[sign.sign.as_ref()])?;
     let key = sign.sign.as_ref();
-    key.map(|key| Seal::new(key, list.list.as_ref(), sign.serial)).transpose()
+    key.map(|key| Signing::new(key, list.list.as_ref(), sign.serial)).transpose()
 }
 
 /// The signing key in a file.
 fn secret_key(path: &Path) -> Result<SecretKey> {
     let name = || path.display().to_string();
     // Another kind of file may not be text.
-    let text = private::read(path)?;
+    let text = secrets::read(path)?;
     String::from_utf8_lossy(&text).parse().with_context(name)
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn about(error: impl Into<ShareError>, name: String) -> anyhow::Error
 /// Lets `write` write a file, and signs it if there is a key.
 pub(crate) fn write_signed(
     out: &mut (dyn Write + Send),
-    key: Option<&Seal>,
+    key: Option<&Signing>,
     write: &mut Fill<'_>,
 ) -> Result<()> {
     let Some(seal) = key else { return write(out) };

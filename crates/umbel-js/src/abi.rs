@@ -10,13 +10,11 @@
 
 #![allow(unsafe_code)]
 
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::RefCell;
-use core::fmt::Display;
 
-use crate::Set;
 use crate::keys::keys;
+use crate::{Result, Set};
 
 #[cfg(all(target_arch = "wasm32", not(feature = "foreign")))]
 mod bare {
@@ -28,17 +26,6 @@ mod bare {
         core::arch::wasm32::unreachable()
     }
 }
-
-/// An error message.
-pub(crate) struct Failure(String);
-
-impl<E: Display> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self(error.to_string())
-    }
-}
-
-pub(crate) type Result<T> = core::result::Result<T, Failure>;
 
 /// Filters by their numbers; `None` is free.
 struct State {

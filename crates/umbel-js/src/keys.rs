@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use umbel::{Filter, KeyForm, KeyHash, KeyHasher};
 
-use crate::abi::Result;
+use crate::Result;
 
 /// A key, as it was given.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Key<'a> {
     /// Text is its UTF-8.
     Bytes(&'a [u8]),

@@ -24,3 +24,17 @@ mod whole;
 use small::Set;
 #[cfg(feature = "foreign")]
 use whole::Set;
+
+use alloc::string::{String, ToString};
+use core::fmt::Display;
+
+/// An error message.
+pub(crate) struct Failure(String);
+
+impl<E: Display> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+pub(crate) type Result<T> = core::result::Result<T, Failure>;

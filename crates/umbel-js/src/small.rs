@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use umbel::{Blocked, Classic, FileError, Filter, KeyHasher, Kind, Plan};
 
-use crate::abi::{Failure, Result};
 use crate::keys::{Key, figures, hashes, note};
+use crate::{Failure, Result};
 
 pub(crate) enum Set {
     Blocked(Blocked),

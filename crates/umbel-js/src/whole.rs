@@ -6,7 +6,7 @@ use umbel_foreign::{
     Foreign, ForeignFilter, ForeignInsert, Format, KeyType, Parameters, recognize,
 };
 
-use crate::abi::Result;
+use crate::Result;
 use crate::keys::{Key, figures, hashes, note};
 
 pub(crate) enum Set {
@@ -19,6 +19,7 @@ impl Set {
     pub(crate) fn open(words: &str, file: &[u8]) -> Result<Self> {
         let (format, key_type) = words.split_once(' ').unwrap_or((words, ""));
         if format.is_empty() && file.starts_with(&MAGIC) {
+            Self::without_type(key_type)?;
             let filter = AnyFilter::from_bytes(file)?;
             if filter.kind().rows() {
                 filter.check_inserts()?;
@@ -42,6 +43,7 @@ impl Set {
         let (name, key_type) = words.split_once(' ').unwrap_or((words, ""));
         let Ok(format) = name.parse::<Format>() else {
             let plan = Plan::for_keys(name.parse::<Variant>()?, keys, fpp)?;
+            Self::without_type(key_type)?;
             return Ok(Self::Own(AnyFilter::with_plan(&plan, KeyHasher::default())?));
         };
         let takes = |name| format.parameters().contains(&name);
@@ -51,6 +53,14 @@ impl Set {
             ..Parameters::default()
         };
         Self::foreign(Foreign::new(format, &given)?, key_type)
+    }
+
+    /// Floats are keys of no filter of umbel.
+    fn without_type(key_type: &str) -> Result<()> {
+        if key_type.is_empty() {
+            return Ok(());
+        }
+        Err("keyType is for other systems' filters: umbel's tell texts and integers apart".into())
     }
 
     fn foreign(filter: Foreign, key_type: &str) -> Result<Self> {

@@ -10,8 +10,8 @@ use std::sync::mpsc;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
-use umbel_sets::inputs::{NamedInput, Rows};
-use umbel_sets::{Form, Records};
+use umbel_sets::sources::NamedInput;
+use umbel_sets::{Form, Records, RowsOf};
 
 use crate::arrays::Visit;
 use crate::calls::{self, Values};
@@ -112,7 +112,7 @@ impl<'py> Feeds<'py> {
         form: &Form,
         delimiters: &[u8],
         inputs: usize,
-        rows: Rows,
+        rows: RowsOf,
     ) -> PyResult<Option<bool>> {
         let (key, delimiter) = match &form.records {
             Records::Csv { header: true, key, delimiter, .. } => (key, *delimiter),
@@ -135,7 +135,7 @@ impl<'py> Feeds<'py> {
                 )));
             }
             found += usize::from(is_column);
-            if is_column && (*number == 0 || rows == Rows::OfAll || key.is_empty()) {
+            if is_column && (*number == 0 || rows == RowsOf::All || key.is_empty()) {
                 columns.push(*number + 1);
             }
             let delimiter = *delimiters.get(*number).unwrap_or(&delimiter);

@@ -21,10 +21,10 @@ use pyo3::types::PyDict;
 use umbel_io::atomic::{self, Existing};
 use umbel_io::{compression, no_thread};
 use umbel_sets::changes::{self, Also, Files, Marks};
-use umbel_sets::inputs::{self, NamedInput, Room, Rows};
+use umbel_sets::sources::{self, NamedInput, Room};
 use umbel_sets::{
     Diff, Distinct, Empty, Error, Form, Holders, Input, Join, Keep, Labels, Options, Partners,
-    Progress, Records, Resources, SetOperation, SetPlan, Steps, TempFolders, Top, Unpaired,
+    Progress, Records, Resources, RowsOf, SetOperation, SetPlan, Steps, TempFolders, Top, Unpaired,
 };
 
 use crate::calls;
@@ -113,7 +113,7 @@ pub(crate) fn job<'py>(
         }
     }
     // Which inputs have rows in the result, and whether it goes to files of a diff.
-    let (mut rows, mut has_files) = (Rows::OfAll, false);
+    let (mut rows, mut has_files) = (RowsOf::All, false);
     let job: Box<Job> = match verb {
         "common" => {
             let (all, sort, fpp) = (option(own, "all")?, option(own, "sort")?, fpp(own)?);
@@ -122,7 +122,7 @@ pub(crate) fn job<'py>(
             let labels = [("numbers", Labels::Numbers), ("names", Labels::Names)];
             let labels = word(own, "which", &labels)?;
             let holders = labels.is_some() || !only.is_empty();
-            rows = if holders || at_least.is_some() { Rows::OfAll } else { Rows::OfOne };
+            rows = if holders || at_least.is_some() { RowsOf::All } else { RowsOf::One };
             Box::new(move |inputs, options, out| {
                 if holders {
                     let job = Holders::new(inputs, options)?.at_least(at_least.unwrap_or(1))?;
@@ -134,7 +134,7 @@ pub(crate) fn job<'py>(
         }
         "except" => {
             let (all, sort, fpp) = (option(own, "all")?, option(own, "sort")?, fpp(own)?);
-            rows = Rows::OfOne;
+            rows = RowsOf::One;
             Box::new(move |inputs, options, out| {
                 let job = SetOperation::except(inputs, options)?;
                 done!(job.with_error(fpp).every(all).sorted(sort), out)
@@ -161,6 +161,7 @@ pub(crate) fn job<'py>(
                 !options.form.ignored.is_empty() && (has_files || marks != Marks::InFront);
             Box::new(move |inputs, options, out| {
                 let job = Diff::new(inputs, options)?.paired(old || by_cells);
+                let job = job.with_kept(files(&paths).kept.is_some());
                 let report = match out {
                     None => files(&paths).write(&job, &tolerance)?,
                     Some(out) if cells => changes::write_cells(&job, &tolerance, out)?,
@@ -180,7 +181,7 @@ pub(crate) fn job<'py>(
             };
             let prefixes: [Option<String>; 2] =
                 [option(own, "left_prefix")?, option(own, "prefix")?];
-            rows = Rows::OfOne;
+            rows = RowsOf::One;
             Box::new(move |inputs, options, out| {
                 let job = Join::new(inputs, options)?
                     .with_unpaired(unpaired)
@@ -237,7 +238,7 @@ pub(crate) fn job<'py>(
         };
         match input {
             NamedInput::Path(path) if recursive => {
-                let files = inputs::files_of_folders(vec![path], &mut room, &mut |path, error| {
+                let files = sources::files_of_folders(vec![path], &mut room, &mut |path, error| {
                     Err(error.context(path.display().to_string()))
                 });
                 let files = files.map_err(of_job)?;
@@ -379,7 +380,7 @@ enum To {
 fn work(
     named: Vec<(NamedInput, Shape)>,
     delimiters: &[u8],
-    rows: Rows,
+    rows: RowsOf,
     job: &Job,
     options: &Options,
     to: To,
@@ -389,8 +390,8 @@ fn work(
         compression::check_result_name(out)?;
     }
     let inputs = opened(named, delimiters, options)?;
-    let inputs = umbel_sets::align(inputs, None, rows == Rows::OfAll, options)?;
-    let inputs = inputs::name_others(inputs, &options.form);
+    let inputs = umbel_sets::align(inputs, None, rows, options)?;
+    let inputs = sources::name_others(inputs, &options.form);
     match to {
         To::None => Ok((job(&inputs, options, None)?, None)),
         To::File(out) => {
@@ -429,11 +430,11 @@ fn opened(
     }
     // More delimiters than inputs are refused there.
     let own = if others.is_empty() || delimiters.len() < 2 { delimiters } else { &own };
-    let mut inputs = inputs::rereadable(inputs::open(alike, None, own)?, options)?;
+    let mut inputs = sources::rereadable(sources::open(alike, None, own)?, options)?;
     for (place, input, shape) in others {
         let read = shape.options(options);
-        let one = inputs::rereadable(inputs::open(vec![input], None, &[])?, &read)?;
-        for input in umbel_sets::align(one, None, false, &read)? {
+        let one = sources::rereadable(sources::open(vec![input], None, &[])?, &read)?;
+        for input in umbel_sets::align(one, None, RowsOf::One, &read)? {
             inputs.insert(place, shape.rewritten(input, options)?);
         }
     }

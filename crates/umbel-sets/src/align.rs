@@ -9,7 +9,7 @@ use std::slice;
 use std::sync::Arc;
 
 use crate::error::{Place, QuoteFlaw};
-use crate::input::{Input, ReadFrom, Reader, Spool, read_error};
+use crate::input::{FromOffset, Input, Reader, Spool, read_error};
 use crate::line_counter::{LineCounter, MARK, mark};
 use crate::records::{
     Bad, Csv, Flaw, Format, Kind, Ragged, Value, blank, columns, list, number, quote, split_end,
@@ -17,7 +17,6 @@ use crate::records::{
 };
 use crate::report::Progress;
 use crate::scan::skip_line;
-use crate::unseen::of_output;
 use crate::{Error, Form, Options};
 
 /// A record may use one part in this many of the memory: it is held twice, in vectors that grow by doubling.
@@ -25,6 +24,15 @@ const SHARE: u64 = 8;
 /// The maximum bytes of memory for a column: its name, its place in both headers and in the row being moved, each in a
 /// vector that grows by doubling.
 const COLUMN: u64 = 96;
+
+/// Whose rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowsOf {
+    /// Those of all inputs, under one header.
+    All,
+    /// Those of one input.
+    One,
+}
 
 /// Prepares inputs of columns for work on all of them.
 ///
@@ -41,7 +49,7 @@ const COLUMN: u64 = 96;
 pub fn align(
     inputs: Vec<Input>,
     under: Option<&Header>,
-    rows: bool,
+    rows: RowsOf,
     options: &Options,
 ) -> Result<Vec<Input>, Error> {
     let form = &options.form;
@@ -106,7 +114,7 @@ fn rows_of<'a>(
     input: &Input,
     reader: &'a Reader<'a>,
     options: &Options,
-) -> Result<Rewritten<ReadFrom<'a>>, Error> {
+) -> Result<Rewritten<FromOffset<'a>>, Error> {
     let mut rows = Rewritten::new(input.name(), reader.from(0), input.delimiter(), options)?;
     if input.copied {
         (rows.form.skip, rows.form.comment) = (0, None);
@@ -160,7 +168,7 @@ impl Header {
             return Ok(None);
         }
         let reader = input.open()?;
-        Rewritten::new(input.name(), reader.from(0), None, &of_output(options))?.header()
+        Rewritten::new(input.name(), reader.from(0), None, &options.for_own_output())?.header()
     }
 
     /// Refuses rows of the input `name` if its header differs from this one, also in order: rows are written as they
@@ -264,8 +272,8 @@ impl Names {
 
 /// Whether inputs must have headers with the same names: if `rows` of all of them are written, or whole rows
 /// are compared.
-pub(crate) fn compares_headers(rows: bool, form: &Form) -> bool {
-    form.records.has_header() && (rows || form.records.key().is_empty())
+pub(crate) fn compares_headers(rows: RowsOf, form: &Form) -> bool {
+    form.records.has_header() && (rows == RowsOf::All || form.records.key().is_empty())
 }
 
 /// Returns whether an input with this delimiter of its own must be copied: to leave out unreadable rows of CSV or lines

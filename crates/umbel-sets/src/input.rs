@@ -317,6 +317,20 @@ pub(crate) fn lengths(inputs: &[Input]) -> u64 {
     inputs.iter().map(Input::length).sum()
 }
 
+/// Lines to read: from files, or from a stream, with its name.
+pub enum ReadFrom<'a> {
+    /// All lines of files, which all threads read.
+    Files(&'a [Input]),
+    /// Lines that are processed as soon as they arrive.
+    Stream(&'a str, &'a mut dyn Read),
+}
+
+impl<'a, F: AsRef<[Input]> + ?Sized> From<&'a F> for ReadFrom<'a> {
+    fn from(files: &'a F) -> Self {
+        Self::Files(files.as_ref())
+    }
+}
+
 /// An input that is open.
 pub(crate) struct Reader<'a> {
     input: &'a Input,
@@ -324,12 +338,12 @@ pub(crate) struct Reader<'a> {
 }
 
 /// An input as a stream, from some offset.
-pub(crate) struct ReadFrom<'a> {
+pub(crate) struct FromOffset<'a> {
     reader: &'a Reader<'a>,
     offset: u64,
 }
 
-impl Read for ReadFrom<'_> {
+impl Read for FromOffset<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let left = self.reader.input.length() - self.offset;
         let size = left.min(bytes.len() as u64) as usize;
@@ -345,8 +359,8 @@ impl Reader<'_> {
     }
 
     /// Streams it from `offset` on.
-    pub(crate) fn from(&self, offset: u64) -> ReadFrom<'_> {
-        ReadFrom { reader: self, offset }
+    pub(crate) fn from(&self, offset: u64) -> FromOffset<'_> {
+        FromOffset { reader: self, offset }
     }
 
     /// Fills `bytes` from `offset`; an input that has become shorter has changed.

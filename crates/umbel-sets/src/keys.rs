@@ -2,7 +2,7 @@
 
 use umbel::KeyHasher;
 
-use crate::inputs::ReadFrom;
+use crate::input::ReadFrom;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};

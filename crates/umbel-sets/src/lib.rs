@@ -34,38 +34,52 @@
 //! - [`Query::of_list`] finds the lines whose key, an address or host, has a prefix in a list.
 //! - [`Report`] holds what a job read, wrote and found; [`Error`] names the input and the place where it stopped.
 
-mod ahead;
-mod align;
-mod bare;
-mod budget;
-mod bulk;
+// Each group needs only those before it. Errors, and bytes of lines:
 mod error;
-mod filters;
 mod hash;
-mod input;
-pub mod inputs;
-mod keys;
-mod labels;
 mod line_counter;
 mod line_ends;
-mod operation;
 mod pages;
-mod passes;
+
+// Inputs as bytes, and temporary files:
+mod ahead;
+mod input;
 mod places;
-mod records;
 mod report;
+mod temporary;
+
+// Rows and their keys:
+mod labels;
+mod records;
 mod rows;
+
+// Memory, and what is kept in it or spilled from it:
+mod budget;
+mod spill;
+mod table;
+
+// A pass over the inputs on all threads:
+mod bulk;
+mod keys;
+mod passes;
 mod sample;
 mod scan;
 mod sink;
-mod spill;
-mod table;
-mod temporary;
-#[cfg(test)]
-mod testing;
+
+// The jobs:
+mod bare;
+mod filters;
+mod operation;
 mod unseen;
 
-pub use align::{Header, align, rewrites};
+// What is done with inputs before a job: they are opened, and their columns put in order.
+mod align;
+pub mod sources;
+
+#[cfg(test)]
+mod testing;
+
+pub use align::{Header, RowsOf, align, rewrites};
 pub use bare::{options_of_keys, records_of_keys};
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use error::{Error, Place, QuoteFlaw};
@@ -74,7 +88,7 @@ pub use filters::{
     add_in_pieces, build_in_pieces, build_lists, count, count_keys, hits, insert, keys_of,
     query_in_pieces, remove, room_left,
 };
-pub use input::{Input, SpoolWriter};
+pub use input::{Input, ReadFrom, SpoolWriter};
 pub use keys::{KeyBatch, keys};
 pub use labels::Labels;
 pub use operation::{
@@ -102,6 +116,23 @@ pub struct Options {
     pub resources: Resources,
     /// The form of its inputs' rows.
     pub form: Form,
+}
+
+impl Options {
+    /// Options to read the output's own lines: a line without a key, such as a record cut off by a crash, is skipped.
+    pub(crate) fn for_own_output(&self) -> Self {
+        let mut options = self.clone();
+        let Form { records, missing, bad, skip, comment, ragged, .. } = &mut options.form;
+        // These options are only for the inputs.
+        (*skip, *comment, *ragged) = (0, None, Ragged::Take);
+        if *missing == Missing::Refuse {
+            *missing = Missing::Skip;
+        }
+        if matches!(records, Records::JsonLines { .. }) {
+            *bad = Bad::Skip;
+        }
+        options
+    }
 }
 
 /// The machine's resources that a job may use. There are no defaults, because they depend on the machine.

@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use umbel_foreign::KeyType;
 
 use super::{MostArgs, TrustArgs};
-use crate::named;
+use crate::choices;
 use crate::param::Param;
 
 /// How a keyed filter is opened.
@@ -22,7 +22,7 @@ pub(crate) struct SecretArgs {
 pub(crate) struct FormatArgs {
     /// Format of another system's filter, e.g. guava or parquet [default: umbel's own, or recognized from the content]
     #[arg(long, value_name = "FORMAT", help_heading = "Other systems' filters")]
-    #[arg(value_parser = named::formats::<umbel_foreign::Format>(), hide_possible_values = true)]
+    #[arg(value_parser = choices::formats::<umbel_foreign::Format>(), hide_possible_values = true)]
     pub(crate) format: Option<umbel_foreign::Format>,
     /// Parameter of the format; repeat for several (umbel help filter build lists them)
     #[arg(long, value_name = "NAME[=VALUE]", requires = "format")]
@@ -55,6 +55,6 @@ pub(crate) struct ForeignArgs {
     pub(crate) format: FormatArgs,
     /// Type of the keys: bytes, utf16, i64, i32, f64, f32, decimal or url [default: bytes, or url for squid]
     #[arg(long, value_name = "TYPE", help_heading = "Other systems' filters")]
-    #[arg(value_parser = named::key_types::<KeyType>(), hide_possible_values = true)]
+    #[arg(value_parser = choices::key_types::<KeyType>(), hide_possible_values = true)]
     pub(crate) key_type: Option<KeyType>,
 }

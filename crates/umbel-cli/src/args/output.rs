@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum, ValueHint};
 
 use umbel_sets::Labels;
-use umbel_sets::inputs::Rows;
+use umbel_sets::RowsOf;
 
-use crate::named::Choice;
+use crate::choices::Choice;
 use crate::standard::is_standard;
 
 /// What is done about a file that is there.
@@ -61,10 +61,10 @@ pub(crate) struct PrintArgs {
 
 impl PrintArgs {
     /// Which rows are printed if they are of all files: other columns than those of the key need not agree for keys alone.
-    pub(crate) fn rows_of_all(&self) -> Rows {
+    pub(crate) fn rows_of_all(&self) -> RowsOf {
         match self.print {
-            Print::Record => Rows::OfAll,
-            Print::Key => Rows::OfOne,
+            Print::Record => RowsOf::All,
+            Print::Key => RowsOf::One,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the verbs that go through lines share: their inputs, what a record and its key are, memory, messages.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -8,8 +8,8 @@ use umbel_numbers::Bytes;
 use umbel_sets::{Bad, Empty, Missing, Ragged};
 
 use super::ResultArgs;
-use crate::named::{self, Choice};
-use crate::target::Sort;
+use crate::choices::{self, Choice};
+use crate::target::FileType;
 
 /// What the verbs that go through lines share.
 #[derive(Debug, Args)]
@@ -58,8 +58,8 @@ impl Work {
     }
 
     /// What is written of lines.
-    pub(crate) fn writes(&self) -> Sort {
-        if self.null { Sort::Nulls } else { Sort::Text }
+    pub(crate) fn writes(&self) -> FileType {
+        if self.null { FileType::Nulls } else { FileType::Text }
     }
 }
 
@@ -112,19 +112,19 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "BYTE", help_heading = "Input", conflicts_with = "null")]
     pub(crate) comment: Option<Delimiter>,
     /// What to do with a row that has more or fewer fields than the file has columns [default: accept it if no column moves]
-    #[arg(long, value_name = "WHAT", value_parser = named::choices(ON_RAGGED))]
+    #[arg(long, value_name = "WHAT", value_parser = choices::of(ON_RAGGED))]
     #[arg(help_heading = "Input")]
     pub(crate) ragged: Option<Ragged>,
     /// What to do with a record that lacks a field of the key
     #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Input")]
-    #[arg(value_parser = named::choices(ON_MISSING))]
+    #[arg(value_parser = choices::of(ON_MISSING))]
     pub(crate) missing: Missing,
     /// How to treat an empty value in a key [default: value; keep for join]
-    #[arg(long, value_name = "WHAT", value_parser = named::choices(ON_EMPTY))]
+    #[arg(long, value_name = "WHAT", value_parser = choices::of(ON_EMPTY))]
     #[arg(help_heading = "Input")]
     pub(crate) empty: Option<Empty>,
     /// What to do with a record that cannot be parsed
-    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = named::choices(ON_BAD))]
+    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = choices::of(ON_BAD))]
     #[arg(help_heading = "Input")]
     pub(crate) bad: Bad,
     /// Compare rows of --csv and values of --jsonl as written: "x",1 differs from x,1, and 1.0 from 1
@@ -263,4 +263,19 @@ pub(crate) struct Voice {
     /// Print only errors, and a warning if a filter is over-filled
     #[arg(long, short, global = true, help_heading = "Messages")]
     pub(crate) quiet: bool,
+}
+
+/// The forms of records that names of files tell, and the options for them.
+const NAMED: &[(&str, &[&str])] =
+    &[("--csv", &["csv"]), ("--tsv", &["tsv", "tab"]), ("--jsonl", &["jsonl", "ndjson"])];
+
+/// The option for the form that the name of a file tells, whatever it is compressed with.
+pub(crate) fn named_form(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let (mut stem, mut ending) = name.rsplit_once('.')?;
+    if matches!(ending, "gz" | "zst" | "xz" | "bz2" | "lz4") {
+        (stem, ending) = stem.rsplit_once('.')?;
+    }
+    let named = NAMED.iter().find(|(_, endings)| endings.contains(&ending));
+    named.filter(|_| !stem.is_empty()).map(|(option, _)| *option)
 }

@@ -12,8 +12,8 @@ use super::explain::Job;
 use super::operation::select;
 use crate::Outcome;
 use crate::args::{LABELS, LinesArgs, PrintArgs};
-use crate::lines::{self, Rows};
-use crate::named;
+use crate::choices;
+use crate::lines::{self, RowsOf};
 use crate::output::check_lines;
 use crate::report::Run;
 use crate::verb::Verb;
@@ -42,7 +42,7 @@ pub(crate) struct CommonArgs {
     /// With --csv, this is a column named files; with --jsonl, {"files":[1,3],"record":…}. Lines of only one file are printed as
     /// well, unless --at-least is given.
     #[arg(long, value_name = "LABELS", num_args = 0..=1, require_equals = true, default_missing_value = "numbers")]
-    #[arg(value_parser = named::choices(LABELS))]
+    #[arg(value_parser = choices::of(LABELS))]
     pub(crate) which: Option<Labels>,
     /// Print the lines in exactly these files, e.g. 1,3
     #[arg(long, value_name = "FILES", value_delimiter = ',')]
@@ -79,7 +79,7 @@ pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     let mut options = lines::options_of_several(&args.lines.work, &args.files, false)?;
     let run = Run::start("common", args.lines.work.voice, &options.resources.progress);
     let of_all = args.at_least.is_some() || args.which.is_some() || !args.only.is_empty();
-    let rows = if of_all { args.print.rows_of_all() } else { Rows::OfOne };
+    let rows = if of_all { args.print.rows_of_all() } else { RowsOf::One };
     let inputs = lines::open_several(&args.files, &args.lines.work, rows, &mut options)?;
     let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;
     let about = Job { verb: "common", inputs: &inputs, options: &options };

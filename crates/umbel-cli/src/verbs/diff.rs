@@ -11,7 +11,7 @@ use super::explain::{self, Job};
 use super::operation::hints;
 use crate::Outcome;
 use crate::args::LinesArgs;
-use crate::lines::{self, Rows};
+use crate::lines::{self, RowsOf};
 use crate::output::{check_lines, only_print, print, write_lines};
 use crate::report::Run;
 use crate::target;
@@ -131,7 +131,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
         );
     }
     let run = Run::start("diff", args.lines.work.voice, &options.resources.progress);
-    let inputs = lines::open_several(&args.files, &args.lines.work, Rows::OfAll, &mut options)?;
+    let inputs = lines::open_several(&args.files, &args.lines.work, RowsOf::All, &mut options)?;
     if inputs.len() > 2 {
         bail!("found {} files; diff compares two, OLD and NEW", inputs.len());
     }
@@ -149,6 +149,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
         );
     }
     let job = Diff::new(&inputs, &options)?.paired(args.old || by_cells);
+    let job = job.with_kept(files.kept.is_some());
     let about = Job { verb: "diff", inputs: &inputs, options: &options };
     if args.lines.explain.explain {
         return only_print(explain::operation(&job.plan()?, &about, args.lines.work.voice.json));

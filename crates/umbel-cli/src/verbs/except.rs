@@ -10,7 +10,7 @@ use super::explain::Job;
 use super::operation::select;
 use crate::Outcome;
 use crate::args::{LinesArgs, PrintArgs};
-use crate::lines::{self, Rows};
+use crate::lines::{self, RowsOf};
 use crate::output::check_lines;
 use crate::report::Run;
 use crate::verb::Verb;
@@ -56,7 +56,7 @@ pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
     check_lines(&args.lines)?;
     let mut options = lines::options_of_several(&args.lines.work, &args.files, false)?;
     let run = Run::start("except", args.lines.work.voice, &options.resources.progress);
-    let inputs = lines::open_several(&args.files, &args.lines.work, Rows::OfOne, &mut options)?;
+    let inputs = lines::open_several(&args.files, &args.lines.work, RowsOf::One, &mut options)?;
     let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;
     let job = SetOperation::except(&inputs, &options)?
         .with_error(args.fpp.map(|fpp| fpp.0))

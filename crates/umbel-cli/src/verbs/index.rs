@@ -14,7 +14,7 @@ use crate::args::{RecordArgs, ReplaceArgs, Voice, Work};
 use crate::atomic::Existing;
 use crate::report::{Run, add_warnings, say};
 use crate::standard::{is_standard, name, names};
-use crate::target::{self, Sort};
+use crate::target::{self, FileType};
 use crate::verb::Verb;
 use crate::{Outcome, lines};
 
@@ -75,7 +75,7 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
     }
     let existing = match args.update {
         Some(_) => Existing::Replace,
-        None => target::check(target, Sort::Index, args.replace.force)?,
+        None => target::check(target, FileType::Index, args.replace.force)?,
     };
     let run = Run::start("index", work.voice, &options.resources.progress);
     let built = match args.update {

@@ -12,7 +12,7 @@ use super::explain::Job;
 use super::operation::select;
 use crate::Outcome;
 use crate::args::LinesArgs;
-use crate::lines::{self, Rows};
+use crate::lines::{self, RowsOf};
 use crate::output::check_lines;
 use crate::report::{Run, say};
 use crate::verb::Verb;
@@ -82,7 +82,7 @@ pub(crate) fn join(args: &JoinArgs) -> Result<Outcome> {
             "rows are joined by a key; name it with --key, and the format with --csv, --tsv, --jsonl or --fields"
         );
     }
-    let inputs = lines::open_several(&args.files, &args.lines.work, Rows::OfOne, &mut options)?;
+    let inputs = lines::open_several(&args.files, &args.lines.work, RowsOf::One, &mut options)?;
     if inputs.len() > 2 {
         bail!("found {} files; join takes two, LEFT and RIGHT", inputs.len());
     }

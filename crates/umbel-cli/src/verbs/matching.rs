@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Command, ValueHint};
 use umbel::{Filter as _, Secret};
 use umbel_net::prefixes::{Family, ListBuilder, PrefixList, text};
-use umbel_sets::inputs::{self, NamedInput};
+use umbel_sets::sources::{self, NamedInput};
 use umbel_sets::{
     Filter, Form, Input, LongestPrefix, Missing, Normalization, Options, Query, Records, room_left,
 };
@@ -18,9 +18,9 @@ use super::filter::prefixes::{self, FAMILIES, entries, listed, tell_other_rules}
 use super::{answer, explain};
 use crate::Outcome;
 use crate::args::{ForeignArgs, LinesArgs, SecretArgs, TrustArgs};
+use crate::choices;
 use crate::filters;
-use crate::lines::{self, Rows};
-use crate::named;
+use crate::lines::{self, RowsOf};
 use crate::output::{check_lines, only_print, refuse_in_place_of, write_result};
 use crate::report::Run;
 use crate::standard;
@@ -50,7 +50,7 @@ pub(crate) struct MatchArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Type of the entries in LIST [default: recognized from the first]
-    #[arg(long, value_name = "WHAT", value_parser = named::choices(FAMILIES))]
+    #[arg(long, value_name = "WHAT", value_parser = choices::of(FAMILIES))]
     pub(crate) of: Option<Family>,
     /// Print the other lines
     #[arg(short = 'v', long)]
@@ -114,7 +114,7 @@ fn match_lines(args: &MatchArgs) -> Result<Outcome> {
     options.form.normalization.read = family.map(text::looked_up);
     tell_other_rules(&standard::name(path));
     let options = &options;
-    let sources = lines::open(&args.files, &args.lines.work, Rows::OfAll, options)?;
+    let sources = lines::open(&args.files, &args.lines.work, RowsOf::All, options)?;
     if args.lines.explain.explain {
         return only_print(explain::prefixes(&list, args.lines.work.voice.json));
     }
@@ -153,8 +153,8 @@ fn read(
     if secret.is_some() {
         bail!("{}: a text list is not keyed; omit --secret-file", name());
     }
-    let sources = inputs::open(vec![NamedInput::Open(name(), file.file)], None, &[])?;
-    let inputs = inputs::rereadable(sources, options)?;
+    let sources = sources::open(vec![NamedInput::Open(name(), file.file)], None, &[])?;
+    let inputs = sources::rereadable(sources, options)?;
     let start = inputs.first().map(Input::start).transpose()?.unwrap_or_default();
     let recognized = || text::family_of_list(&start, options.form.records.end());
     let family = args.of.or_else(recognized).unwrap_or(Family::Domain);

@@ -19,17 +19,17 @@ use umbel_io::{Closer, FileAt, State, Stops, compression};
 use umbel_numbers::{Fpp, KeyCount, counted};
 use umbel_sets::journal::{self, Journal, JournaledFile, Notes, OutputState, Reached};
 use umbel_sets::{
-    Checkpoint, Header, Input, LargeFilter, Options, Receipt, Recorder, Records, Report, Seen,
-    SeenInPieces, inputs,
+    Checkpoint, Header, Input, LargeFilter, Options, Receipt, Recorder, Records, Report, RowsOf,
+    Seen, SeenInPieces, sources,
 };
 
 use super::explain;
 use crate::Outcome;
 use crate::args::{ExplainArgs, ForeignArgs, NamesArgs, SecretArgs, Work};
 use crate::atomic::{self, Existing};
+use crate::choices;
 use crate::filters::{self, Keys, Locked};
 use crate::lines::{self, Source};
-use crate::named;
 use crate::output::{Screen, only_print, refuse_in_place_of, stdout};
 use crate::report::{Run, note, say};
 use crate::standard::is_standard;
@@ -69,7 +69,7 @@ pub(crate) struct UnseenArgs {
     #[arg(long, value_name = "N")]
     pub(crate) keys: Option<KeyCount>,
     /// Kind of a new filter [default: blocked with --keys, otherwise scalable]
-    #[arg(long, value_parser = named::growing::<Variant>())]
+    #[arg(long, value_parser = choices::growing::<Variant>())]
     pub(crate) kind: Option<Variant>,
     /// Time between checkpoints: seconds, or with a unit, e.g. 500ms or 5min
     #[arg(long, value_name = "TIME", default_value = "60", value_parser = umbel_numbers::seconds, hide_short_help = true)]
@@ -230,7 +230,7 @@ fn in_pieces(
     }
     let job = SeenInPieces::new(recorder);
     let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), (path, append(args)), || {
-        let inputs = inputs::rereadable(sources, options)?;
+        let inputs = sources::rereadable(sources, options)?;
         let mut report = Report::default();
         let work = |file: &mut dyn Write| {
             report = job.run(&inputs, large, file)?.0;
@@ -429,7 +429,7 @@ impl Output {
 
     /// Puts the columns of the sources in the order of what is continued.
     fn align(&self, sources: Vec<Source>, options: &Options) -> Result<Vec<Source>> {
-        inputs::align(sources, self.under.as_ref(), lines::Rows::OfAll, options)
+        sources::align(sources, self.under.as_ref(), RowsOf::All, options)
     }
 
     /// A writer of lines, and what records them.

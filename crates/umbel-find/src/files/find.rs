@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
 use umbel_io::{atomic, on_each};
 use umbel_numbers::Size;
-use umbel_sets::inputs::Room;
+use umbel_sets::sources::Room;
 use umbel_sets::{Bad, Form, Missing, Options, Records, Resources};
 
 use super::build::threads;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use umbel_io::{NewFile, atomic};
-use umbel_sets::inputs::{self, Room};
+use umbel_sets::sources::{self, Room};
 
 /// Adds the regular files at and under `path`, in the order of their names; links in folders are not followed.
 pub(crate) fn files(
@@ -27,7 +27,7 @@ pub(crate) fn files(
         bail!("{}: is neither a file nor a folder; {remedy}", name());
     }
     let first = found.len();
-    inputs::files_of_folder(path, found, room, &mut |path, error| {
+    sources::files_of_folder(path, found, room, &mut |path, error| {
         unreadable.push((path.to_owned(), format!("{error:#}")));
         Ok(())
     })?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use umbel_sets::inputs::Room;
+use umbel_sets::sources::Room;
 use umbel_sets::{Error, Resources};
 
 use super::opened::Index;

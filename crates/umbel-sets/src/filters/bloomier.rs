@@ -8,7 +8,7 @@ use umbel_io::threads::on_parts;
 
 use crate::budget::Budget;
 use crate::bulk::Buckets;
-use crate::inputs::ReadFrom;
+use crate::input::ReadFrom;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit, Work};
 use crate::{Error, Options};

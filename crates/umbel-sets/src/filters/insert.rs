@@ -9,7 +9,7 @@ use super::room::{outgrown, room_to_fill};
 use super::rows::Indices;
 use crate::budget::Budget;
 use crate::bulk::Sharded;
-use crate::inputs::ReadFrom;
+use crate::input::ReadFrom;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};

@@ -24,7 +24,6 @@ use crate::scan::{Lines, Scanner, SeeHeader, Visit};
 use crate::sink::Sink;
 use crate::temporary::TempFile;
 use crate::unseen::journal::Notes;
-use crate::unseen::of_output;
 use crate::{Error, Options};
 
 /// The maximum number of pieces: each has a file, and a write buffer of at least 16 KiB.
@@ -102,7 +101,7 @@ impl<'a> LargeFilter<'a> {
         let room = room(scanner.budget);
         options.resources.progress.expect(2 * lengths(inputs));
         if let Some(had) = had {
-            let of_output = &of_output(options);
+            let of_output = &options.for_own_output();
             let scanner = Scanner::new(of_output, pieces.hasher.clone())?;
             let note = Visit::in_order(room, |lines| split.write(lines.hashes(), 1));
             scanner.scan(slice::from_ref(had), 0..1, &note)?;

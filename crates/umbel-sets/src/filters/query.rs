@@ -11,7 +11,7 @@ use super::count::one_field;
 use super::filter::Filter;
 use super::rows::Indices;
 use crate::input::Input;
-use crate::inputs::ReadFrom;
+use crate::input::ReadFrom;
 use crate::labels::{LabelColumn, Labels};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};

@@ -153,7 +153,7 @@ impl SetOperation<'_> {
         self.options.resources.progress.expect(plan.bytes_read);
         let mut run = Run {
             inputs: self.inputs,
-            rule: self.rule.planned(&plan),
+            rule: plan.complete(self.rule),
             from: self.from(),
             places: Places::new(self.inputs),
             disk: Disk::new(&self.options.resources.tmp),

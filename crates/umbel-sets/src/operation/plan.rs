@@ -6,7 +6,8 @@ use umbel::{Kind, Plan};
 
 use super::SetOperation;
 use super::build::Doubt;
-use super::rule::Need;
+use super::counts::Counted;
+use super::rule::{Need, Others, Rule};
 use crate::budget::Budget;
 use crate::input::{estimate_lines, lengths};
 use crate::sample::Sample;
@@ -102,6 +103,17 @@ impl SetPlan {
             Steps::Decide { filters } => filters.as_ref().map(|[seen, _]| seen),
             Steps::LookUp { seen, .. } | Steps::Join { seen, .. } => seen.as_ref(),
         }
+    }
+
+    /// The rule with what results hold. Many rows would go through temporary files at every level; one more pass over the
+    /// inputs is cheaper.
+    pub(super) fn complete(&self, rule: Rule) -> Rule {
+        let few = rule.at_least > 1 || matches!(rule.others, Others::Semi(_));
+        let few = few || (self.filter().is_none() && (rule.uneven || self.bytes_spilled == 0));
+        // Tables do not store last lines or line numbers.
+        let not_held = rule.numbered || rule.counted == Some(Counted::Last);
+        let rows = (few && !not_held) || rule.every;
+        Rule { rows, ..rule }
     }
 
     /// Adds the spilled bytes, including results, and then one more pass over `again`: inputs and their bytes.
@@ -237,6 +249,12 @@ impl SetOperation<'_> {
             return Ok(plan);
         }
         let (once, counted) = (self.rule.once(), self.rule.counted.is_some());
+        if self.rule.uneven {
+            // Of two versions most rows are equal: a filter would find them all doubtful, and few are results.
+            plan.bytes_spilled = budget.spilled(from, length, plan.table);
+            plan.bytes_read += plan.bytes_spilled;
+            return Ok(plan);
+        }
         // The filter of all lines stays in memory while others are excluded.
         let alone = self.from() == self.inputs.len();
         let room = if alone { budget.filters() } else { budget.rest / 2 };

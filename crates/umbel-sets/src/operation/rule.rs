@@ -5,9 +5,8 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::counts::{Counted, CountedTable, Counts};
+use super::counts::{Counted, CountedTable, Counts, second_more};
 use super::marks::Marks;
-use super::plan::SetPlan;
 use super::{Distinct, Keep};
 use crate::Error;
 use crate::records::Record;
@@ -30,8 +29,10 @@ pub(super) struct Rule {
     pub(super) every: bool,
     /// The number of its line is in front of each row.
     pub(super) numbered: bool,
+    /// Of two sides, lines that both have equally often are only counted.
+    pub(super) uneven: bool,
     /// Results hold rows. Otherwise they hold places only, and one more pass writes the rows. Set by
-    /// [`planned`](Self::planned).
+    /// [`SetPlan::complete`](super::SetPlan::complete).
     pub(super) rows: bool,
 }
 
@@ -73,6 +74,7 @@ impl Rule {
         others: Others::Anti,
         every: false,
         numbered: false,
+        uneven: false,
         rows: false,
     };
 
@@ -105,17 +107,6 @@ impl Rule {
             Whose::First => all.min(1),
             Whose::All => all,
         }
-    }
-
-    /// The same, with what results hold. Many rows would go through temporary files at every level; one more pass over
-    /// the inputs is cheaper.
-    pub(super) fn planned(self, plan: &SetPlan) -> Self {
-        let few = self.at_least > 1 || matches!(self.others, Others::Semi(_));
-        let few = few || (plan.filter().is_none() && plan.bytes_spilled == 0);
-        // Tables do not store last lines or line numbers.
-        let not_held = self.numbered || self.counted == Some(Counted::Last);
-        let rows = (few && !not_held) || self.every;
-        Self { rows, ..self }
     }
 
     /// The inputs whose keys are gathered, if keys decide: the smallest one, by these numbers of lines, that contains
@@ -204,6 +195,10 @@ impl Rule {
     ) -> Option<Selected<'t>> {
         let count = counts.as_ref().map_or(1, |counts| counts.get(unit));
         let met = met.map_or(0, |met| met.get(unit));
+        if self.uneven && second_more(count) == Some(0) {
+            counts.as_ref()?.even.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
         if !(self.at_least..=self.at_most).contains(&count) || !self.wants(met) {
             return None;
         }
@@ -245,6 +240,7 @@ impl Rule {
             }
         }
         runs.end();
+        runs.even += table.even();
         Ok(())
     }
 }
@@ -317,6 +313,16 @@ impl Results {
         match self {
             Self::Tables(tables) => Ok(tables.next()),
             Self::Runs(merged) => merged.next(),
+        }
+    }
+
+    /// The lines of tables that were only [counted](Rule::uneven), once all results are read.
+    pub(super) fn even(&self) -> u64 {
+        match self {
+            Self::Tables(InTables { tables, .. }) => {
+                tables.iter().map(|(table, _)| table.even()).sum()
+            }
+            Self::Runs(_) => 0,
         }
     }
 }

@@ -213,10 +213,12 @@ impl Run<'_> {
                 self.settle(rest.unwrap_or_default(), spilled, doubt.as_ref(), runs)?
             }
         };
-        if !rule.rows {
-            return self.write_by_place(doubt.as_ref(), from, &mut results, sink);
+        match rule.rows {
+            false => self.write_by_place(doubt.as_ref(), from, &mut results, sink)?,
+            true => self.write_results(&mut results, sink)?,
         }
-        self.write_results(&mut results, sink)
+        self.passes.report.even += results.even();
+        Ok(())
     }
 
     /// The deciding pass of distinct lines and of an anti-join. Writes the lines to `sink` that can be written now.
@@ -307,6 +309,7 @@ impl Run<'_> {
         let parts = Part::all(lines, others, 0);
         let distinct = settling.run(parts, &mut runs, needed, settle)?;
         self.passes.report.distinct += distinct;
+        self.passes.report.even += runs.even;
         Ok(Results::Runs(runs.merge(memory / 4)?))
     }
 

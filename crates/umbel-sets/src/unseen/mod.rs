@@ -12,7 +12,6 @@ pub mod journal;
 mod seen;
 
 pub use in_pieces::SeenInPieces;
-pub(crate) use seen::of_output;
 pub use seen::{Checkpoint, Recorder, Save, Seen};
 
 #[cfg(test)]

@@ -17,11 +17,11 @@ use super::journal::Journal;
 use crate::budget::Budget;
 use crate::filters::room::{outgrown, room_to_fill};
 use crate::input::Input;
-use crate::inputs::ReadFrom;
+use crate::input::ReadFrom;
 use crate::report::{ErrorBound, Report};
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
-use crate::{Bad, Error, Form, Header, Missing, Options, Ragged, Records};
+use crate::{Error, Header, Options};
 
 /// The progress of a run when its filter is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl<'a> Seen<'a> {
             if state.forgets() {
                 return Ok(());
             }
-            (of_output(state.recorder.options), state.filter.hasher().clone())
+            (state.recorder.options.for_own_output(), state.filter.hasher().clone())
         };
         options.resources.progress.expect(output.length());
         let had = Visit::in_order(self.room, |lines| {
@@ -364,19 +364,4 @@ impl State<'_> {
         let full = || error.unwrap_or_else(|| Error::FilterFull { at: lines.at(done), keys });
         Ok((done, (done < hashes.len()).then(full)))
     }
-}
-
-/// Options to read the output's own lines: a line without a key, such as a record cut off by a crash, is skipped.
-pub(crate) fn of_output(options: &Options) -> Options {
-    let mut options = options.clone();
-    let Form { records, missing, bad, skip, comment, ragged, .. } = &mut options.form;
-    // These options are only for the inputs.
-    (*skip, *comment, *ragged) = (0, None, Ragged::Take);
-    if *missing == Missing::Refuse {
-        *missing = Missing::Skip;
-    }
-    if matches!(records, Records::JsonLines { .. }) {
-        *bad = Bad::Skip;
-    }
-    options
 }

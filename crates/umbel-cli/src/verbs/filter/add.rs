@@ -13,12 +13,12 @@ use super::build::add_lines;
 use crate::Outcome;
 use crate::args::{ExplainArgs, ForeignArgs, NamesArgs, SecretArgs, SignArgs, TrustArgs, Work};
 use crate::filters::{self, Keys};
-use crate::lines::{self, OutputPath, Rows, Source};
+use crate::lines::{self, OutputPath, RowsOf, Source};
 use crate::output::only_print;
 use crate::report::Run;
 use crate::verb::Verb;
 use crate::verbs::explain;
-use crate::wrapped::{self, Seal};
+use crate::wrapped::{self, Signing};
 
 /// Add lines to a filter
 ///
@@ -62,9 +62,9 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let mut options = lines::options(&args.work, &args.files)?;
     let secret = filters::secret(&args.secret)?;
     let output = [OutputPath::Filter(&args.filter)];
-    let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
+    let sources = lines::open_beside(&args.files, &args.work, &output, RowsOf::One, &options)?;
     let (path, secret) = (&args.filter, secret.as_ref());
-    let key = wrapped::seal(&args.sign, &args.trust.list, &args.filter)?;
+    let key = wrapped::signing(&args.sign, &args.trust.list, &args.filter)?;
     let lock = filters::open_locked(path, key.as_ref())?;
     wrapped::check_trust(&lock.file, path, &args.trust)?;
     if let Some(large) = filters::large(&lock, path, secret, &args.foreign, &options)? {
@@ -111,7 +111,7 @@ fn in_pieces(
     large: LargeFilter<'_>,
     args: &AddArgs,
     sources: Vec<Source>,
-    key: Option<&Seal>,
+    key: Option<&Signing>,
     options: &mut Options,
 ) -> Result<Outcome> {
     let keys = Keys::Added(args.foreign.key_type, &args.files);
@@ -120,7 +120,7 @@ fn in_pieces(
         return only_print(explain::plan(large.plan(), args.work.voice.json));
     }
     let run = Run::start("filter add", args.work.voice, &options.resources.progress);
-    let inputs = umbel_sets::inputs::rereadable(sources, options)?;
+    let inputs = umbel_sets::sources::rereadable(sources, options)?;
     let mut result = None;
     let bytes = filters::write_changed(&args.filter, large.notes, key, |out| {
         let added = umbel_sets::add_in_pieces(&inputs, large, out, options)

@@ -19,12 +19,12 @@ use crate::args::{
     ExplainArgs, ForeignArgs, FormatArgs, NamesArgs, OutputArgs, SecretArgs, TrustArgs, Work,
 };
 use crate::filters::{self, Keys};
-use crate::lines::{self, Rows};
+use crate::lines::{self, RowsOf};
 use crate::output::{check_target, only_print, refuse_in_place_of, write_text};
 use crate::report::add_warnings;
 use crate::standard;
 use crate::standard::is_standard;
-use crate::target::Sort;
+use crate::target::FileType;
 use crate::verb::Verb;
 use crate::verbs::explain;
 
@@ -103,7 +103,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
     }
     let read = [Some(&args.filter), args.secret.secret_file.as_ref()];
     refuse_in_place_of(args.output.file(), &read)?;
-    check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
+    check_target(args.output.file(), FileType::Text, args.output.replace.force)?;
     if is_standard(&args.filter) && args.candidates.iter().any(|path| is_standard(path)) {
         bail!(
             "-: standard input can be read only once, and the filter is read from it; name a file of candidates"
@@ -122,7 +122,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
         }
         // Without its secret the audit sees what any other holder sees.
         Err(error) if filters::needs_secret(&error) => {
-            let sealed = filters::sealed(&file.file, path, &FormatArgs::default())?;
+            let sealed = filters::without_secret(&file.file, path, &FormatArgs::default())?;
             Findings::new(filters::own(sealed, path, "filter audit")?.receipt())
         }
         Err(error) => return Err(error),
@@ -216,8 +216,8 @@ fn look_up(
     args: &AuditArgs,
     options: &Options,
 ) -> Result<()> {
-    let sources = lines::open(&args.candidates, &args.work, Rows::OfAll, options)?;
-    let inputs = umbel_sets::inputs::rereadable(sources, options)?;
+    let sources = lines::open(&args.candidates, &args.work, RowsOf::All, options)?;
+    let inputs = umbel_sets::sources::rereadable(sources, options)?;
     let mut cover = Cover::new(filter);
     let beside = cover.as_ref().map_or(0, |_| Cover::bytes(filter));
     let mut add = |hashes: &[KeyHash]| cover.iter_mut().for_each(|cover| cover.add(hashes));

@@ -13,9 +13,9 @@ use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
 use crate::Outcome;
 use crate::args::{ReadArgs, ReplaceArgs, SignArgs, Voice};
-use crate::named;
+use crate::choices;
 use crate::report::Run;
-use crate::target::Sort;
+use crate::target::FileType;
 use crate::verb::Verb;
 use crate::{filters, wrapped};
 
@@ -79,7 +79,7 @@ umbel filter fold --keys 1M -o small.umbel seen.umbel   with room for a million 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
     /// Kind or format to convert to: blocked, or a format of another system
-    #[arg(long, value_name = "FORM", value_parser = named::targets::<ConvertTo>(), hide_possible_values = true)]
+    #[arg(long, value_name = "FORM", value_parser = choices::targets::<ConvertTo>(), hide_possible_values = true)]
     pub(crate) to: ConvertTo,
     #[command(flatten)]
     pub(crate) file: RewriteArgs,
@@ -131,10 +131,11 @@ fn rewrite(
     args: &RewriteArgs,
     change: impl FnOnce(Filter<Scheme>) -> Result<Filter<Scheme>>,
 ) -> Result<Outcome> {
-    let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.replace.force)?;
-    let key = wrapped::seal(&args.sign, &args.read.trust.list, &args.output)?;
+    let (existing, _lock) =
+        filters::claim_output(&args.output, FileType::FILTER, args.replace.force)?;
+    let key = wrapped::signing(&args.sign, &args.read.trust.list, &args.output)?;
     let run = Run::start(verb, args.voice, &std::sync::Arc::new(Progress::default()));
-    let filter = filters::read_sealed(&args.filter, &args.read)?;
+    let filter = filters::read_without_secret(&args.filter, &args.read)?;
     let mut report = Report::default();
     report.bytes_read = filter.bytes();
     let changed = change(filter).with_context(|| args.filter.display().to_string())?;

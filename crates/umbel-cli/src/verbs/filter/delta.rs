@@ -19,9 +19,9 @@ use crate::atomic::Existing;
 use crate::filters;
 use crate::report::Run;
 use crate::standard::is_standard;
-use crate::target::Sort;
+use crate::target::FileType;
 use crate::verb::Verb;
-use crate::wrapped::{self, Seal};
+use crate::wrapped::{self, Signing};
 
 /// Write what changed between two versions of a filter
 ///
@@ -96,9 +96,9 @@ umbel filter patch monday.umbel tuesday.delta -o tuesday.umbel   or in another f
 }
 
 pub(crate) fn delta(args: &DeltaArgs) -> Result<Outcome> {
-    let writes = Sort::Own(FileKind::Delta);
+    let writes = FileType::Own(FileKind::Delta);
     let (existing, _lock) = filters::claim_output(&args.to.output, writes, args.to.replace.force)?;
-    let key = wrapped::seal(&args.sign, &args.trust.list, &args.to.output)?;
+    let key = wrapped::signing(&args.sign, &args.trust.list, &args.to.output)?;
     let trust = wrapped::trust(&args.trust)?;
     let most = args.most.bytes();
     let old = open(&args.old, trust.as_ref(), most)?;
@@ -112,7 +112,7 @@ pub(super) fn write(
     (old, old_path): (&File, &Path),
     (new, new_path): (&File, &Path),
     (output, existing): (&Path, Existing),
-    key: Option<&Seal>,
+    key: Option<&Signing>,
     run: Run,
 ) -> Result<Outcome> {
     let names = || format!("{} and {}", old_path.display(), new_path.display());
@@ -142,7 +142,7 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
             wrapped::check_changeable(&lock, &args.old, true)?;
             (Existing::Replace, Some(lock))
         }
-        Some(_) => filters::claim_output(output, Sort::FILTER, args.replace.force)?,
+        Some(_) => filters::claim_output(output, FileType::FILTER, args.replace.force)?,
     };
     let (trust, most) = (wrapped::trust(&args.trust)?, args.most.bytes());
     let tmp = umbel_io::temporary_folder();

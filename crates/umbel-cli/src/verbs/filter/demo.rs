@@ -16,7 +16,7 @@ use crate::Outcome;
 use crate::args::OutputArgs;
 use crate::output::{check_target, write_text};
 use crate::report::wrapped;
-use crate::target::Sort;
+use crate::target::FileType;
 use crate::verb::Verb;
 use umbel_numbers::counted;
 
@@ -65,7 +65,7 @@ umbel filter demo apples plums --query mango   words of your own
 }
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<Outcome> {
-    check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
+    check_target(args.output.file(), FileType::Text, args.output.replace.force)?;
     let usual = args.words.is_empty() && args.seed.is_none();
     let published = usual && (args.bits, args.probes) == (14, 3);
     let own = |words: &[String], usual: &[&str]| -> Vec<String> {

@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::args::{OutputArgs, ReadArgs, Voice};
 use crate::output::{check_target, refuse_in_place_of, write_text};
 use crate::standard::{check_once, is_standard};
-use crate::target::Sort;
+use crate::target::FileType;
 use crate::verb::Verb;
 use crate::{filters, pictures, report, standard};
 
@@ -58,7 +58,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
     }
     let read: Vec<_> = args.filters.iter().map(Some).collect();
     refuse_in_place_of(args.output.file(), &read)?;
-    check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
+    check_target(args.output.file(), FileType::Text, args.output.replace.force)?;
     check_once(&args.filters, None)?;
     write_text(args.output.file(), |put| {
         for (i, path) in args.filters.iter().enumerate() {

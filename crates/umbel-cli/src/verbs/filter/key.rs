@@ -13,8 +13,8 @@ use crate::Outcome;
 use crate::args::Voice;
 use crate::filters;
 use crate::output::print;
-use crate::private;
 use crate::report::add_warnings;
+use crate::secrets;
 use crate::standard::is_standard;
 use crate::verb::Verb;
 
@@ -78,7 +78,7 @@ pub(crate) fn key(args: &KeyArgs) -> Result<Outcome> {
             if is_standard(output) {
                 print(secret.to_text() + "\n")?;
             } else {
-                private::write_new(output, &secret.to_text())?;
+                secrets::write_new(output, &secret.to_text())?;
                 tell(output, &secret, args)?;
             }
         }
@@ -95,7 +95,7 @@ pub(super) fn make_pair(path: &Path) -> Result<()> {
     let key = SecretKey::generate()?;
     let mut public: OsString = path.into();
     public.push(".pub");
-    private::write_pair(path, &key.to_text(), &PathBuf::from(public), &key.public().to_string())
+    secrets::write_pair(path, &key.to_text(), &PathBuf::from(public), &key.public().to_string())
 }
 
 /// Prints the id of a secret.

@@ -12,7 +12,7 @@ use super::prefixes;
 use crate::Outcome;
 use crate::args::{ReadArgs, SignArgs, Voice};
 use crate::report::Run;
-use crate::target::Sort;
+use crate::target::FileType;
 use crate::verb::Verb;
 use crate::{filters, wrapped};
 
@@ -59,15 +59,15 @@ umbel filter merge -o both.umbel a.umbel b.umbel   one filter of both lists
 }
 
 pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
-    let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.force)?;
-    let key = wrapped::seal(&args.sign, &args.read.trust.list, &args.output)?;
+    let (existing, _lock) = filters::claim_output(&args.output, FileType::FILTER, args.force)?;
+    let key = wrapped::signing(&args.sign, &args.read.trust.list, &args.output)?;
     let run = Run::start("filter merge", args.voice, &std::sync::Arc::new(Progress::default()));
     let mut report = Report::default();
     let (first, others) = args.filters.split_first().context("at least one filter")?;
-    let mut merged = filters::read_sealed(first, &args.read)?;
+    let mut merged = filters::read_without_secret(first, &args.read)?;
     report.bytes_read += merged.bytes();
     for path in others {
-        let other = filters::read_sealed(path, &args.read)?;
+        let other = filters::read_without_secret(path, &args.read)?;
         report.bytes_read += other.bytes();
         join(&mut merged, &other, args)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;

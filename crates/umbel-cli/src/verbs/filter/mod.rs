@@ -1,26 +1,22 @@
-//! `umbel filter`: what is done with filters, one file per verb.
+//! `umbel filter`: what is done with filters, a file or a folder for each verb.
 
 mod add;
 mod audit;
 mod build;
 mod convert;
-mod copies;
 mod delta;
 mod demo;
-mod goal;
 mod info;
 mod key;
 mod merge;
 mod overlap;
 mod pack;
 mod plan;
-pub(super) mod prefixes;
 mod query;
 mod remove;
-mod ship;
 mod sign;
-mod since;
-mod table;
+
+pub(super) use build::prefixes;
 
 use crate::verb::{Entry, Group, Noun};
 

@@ -9,7 +9,7 @@ use umbel_sets::Filter;
 use crate::Outcome;
 use crate::args::{OutputArgs, ReadArgs, Voice};
 use crate::output::{check_target, refuse_in_place_of, write_text};
-use crate::target::Sort;
+use crate::target::FileType;
 use crate::verb::Verb;
 use crate::{filters, report};
 
@@ -47,9 +47,9 @@ umbel filter overlap a.umbel b.umbel   how much the two lists share
 
 pub(crate) fn overlap(args: &OverlapArgs) -> Result<Outcome> {
     refuse_in_place_of(args.output.file(), &[Some(&args.left), Some(&args.right)])?;
-    check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
-    let mut left = filters::read_sealed(&args.left, &args.read)?;
-    let right = filters::read_sealed(&args.right, &args.read)?;
+    check_target(args.output.file(), FileType::Text, args.output.replace.force)?;
+    let mut left = filters::read_without_secret(&args.left, &args.read)?;
+    let right = filters::read_without_secret(&args.right, &args.read)?;
     let receipts = [left.receipt(), right.receipt()];
     let compared = match (&mut left, &right) {
         (Filter::Own(left), Filter::Own(right)) => Compared::own(left, right),

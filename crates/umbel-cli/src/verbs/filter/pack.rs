@@ -14,7 +14,7 @@ use umbel_share::{Content, FileKind, ShareError, receive};
 use crate::Outcome;
 use crate::args::{MostArgs, ReplaceArgs, SignArgs, TrustArgs, Voice};
 use crate::report::Run;
-use crate::target::Sort;
+use crate::target::FileType;
 use crate::verb::Verb;
 use crate::{filters, wrapped};
 
@@ -88,10 +88,10 @@ umbel filter unpack seen.packed -o seen.umbel   as it was before, byte for byte
 }
 
 pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
-    let writes = Sort::Own(FileKind::Packed);
+    let writes = FileType::Own(FileKind::Packed);
     let (existing, _lock) = filters::claim_output(&args.to.output, writes, args.to.replace.force)?;
     let name = || args.filter.display().to_string();
-    let key = wrapped::seal(&args.sign, &args.trust.list, &args.to.output)?;
+    let key = wrapped::signing(&args.sign, &args.trust.list, &args.to.output)?;
     let (file, length) = open(&args.filter)?;
     wrapped::signature(&file, &args.filter, wrapped::trust(&args.trust)?.as_ref())?;
     if wrapped::is_packed(&file, &args.filter)? {
@@ -112,7 +112,7 @@ pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
 
 pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
     let (existing, _lock) =
-        filters::claim_output(&args.to.output, Sort::FILTER, args.to.replace.force)?;
+        filters::claim_output(&args.to.output, FileType::FILTER, args.to.replace.force)?;
     let name = || args.filter.display().to_string();
     let trust = wrapped::trust(&args.trust)?;
     let (file, length) = open(&args.filter)?;

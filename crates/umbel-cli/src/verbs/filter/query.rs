@@ -11,10 +11,10 @@ use umbel_sets::{Filter, Labels, LargeFilter, Options, Query};
 
 use crate::Outcome;
 use crate::args::{ForeignArgs, LABELS, LinesArgs, NamesArgs, SecretArgs, TrustArgs};
+use crate::choices;
 use crate::filters::{self, Keys};
 use crate::formats::{self, NotAFilter};
-use crate::lines::{self, Rows};
-use crate::named;
+use crate::lines::{self, RowsOf};
 use crate::output::{check_lines, only_print, print, refuse_in_place_of, write_result};
 use crate::report::Run;
 use crate::standard::{check_once, name};
@@ -53,7 +53,7 @@ pub(crate) struct QueryArgs {
     ///
     /// With --csv, this is a column named filters; with --jsonl, {"filters":[1,3],"record":…}.
     #[arg(long, value_name = "LABELS", num_args = 0..=1, require_equals = true, default_missing_value = "numbers")]
-    #[arg(requires = "any", conflicts_with_all = ["invert", "total"], value_parser = named::choices(LABELS))]
+    #[arg(requires = "any", conflicts_with_all = ["invert", "total"], value_parser = choices::of(LABELS))]
     pub(crate) which: Option<Labels>,
     /// Print the other lines: definitely not in the filter, in none of --any, or not in one of --all
     #[arg(short = 'v', long)]
@@ -174,7 +174,7 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &mut Options) -> 
 
 /// Prints the lines that may be in all filters, or those that are not; `assumed`: one of umbel does not note the form of its keys.
 fn look_up(all: &[Filter], assumed: bool, args: &QueryArgs, options: &Options) -> Result<Outcome> {
-    let sources = lines::open(&args.files(), &args.lines.work, Rows::OfAll, options)?;
+    let sources = lines::open(&args.files(), &args.lines.work, RowsOf::All, options)?;
     if args.lines.explain.explain {
         for filter in all {
             print(explain::has(filter, args.lines.work.voice.json))?;
@@ -209,12 +209,12 @@ fn in_pieces(
     let files = args.files();
     let keys = Keys::Asked(args.foreign.key_type, &files);
     let form = filters::check_large(&large, path, options, &args.names, keys)?;
-    let sources = lines::open(&files, &args.lines.work, Rows::OfAll, options)?;
+    let sources = lines::open(&files, &args.lines.work, RowsOf::All, options)?;
     if args.lines.explain.explain {
         return only_print(explain::plan(large.plan(), args.lines.work.voice.json));
     }
     let run = Run::start("filter query", args.lines.work.voice, &options.resources.progress);
-    let inputs = umbel_sets::inputs::rereadable(sources, options)?;
+    let inputs = umbel_sets::sources::rereadable(sources, options)?;
     let (receipt, mut report) =
         write_result(args.lines.output.to.file(), args.lines.output.total, |out| {
             let (report, receipt) =

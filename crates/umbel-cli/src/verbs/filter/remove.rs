@@ -11,7 +11,7 @@ use umbel_sets::{Filter, Report};
 use crate::Outcome;
 use crate::args::{ExplainArgs, ForeignArgs, NamesArgs, SecretArgs, SignArgs, TrustArgs, Work};
 use crate::filters::{self, Keys, Locked};
-use crate::lines::{self, OutputPath, Rows};
+use crate::lines::{self, OutputPath, RowsOf};
 use crate::output::only_print;
 use crate::report::{Run, say};
 use crate::verb::Verb;
@@ -64,10 +64,10 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let mut options = lines::options(&args.work, &args.files)?;
     let secret = filters::secret(&args.secret)?;
     let output = [OutputPath::Filter(&args.filter)];
-    let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
+    let sources = lines::open_beside(&args.files, &args.work, &output, RowsOf::One, &options)?;
     let foreign = ForeignArgs::default();
     // The lock is kept to the end.
-    let key = wrapped::seal(&args.sign, &args.trust.list, &args.filter)?;
+    let key = wrapped::signing(&args.sign, &args.trust.list, &args.filter)?;
     let lock = filters::open_locked(&args.filter, key.as_ref())?;
     wrapped::check_trust(&lock.file, &args.filter, &args.trust)?;
     let Locked { filter, lock: _lock, notes } =

@@ -16,7 +16,7 @@ use crate::atomic::Existing;
 use crate::output::print;
 use crate::report::{add_warnings, printable};
 use crate::verb::Verb;
-use crate::wrapped::{self, Seal};
+use crate::wrapped::{self, Signing};
 use crate::{filters, formats};
 
 /// Sign files in place: filters, packed filters and deltas
@@ -57,7 +57,7 @@ umbel filter sign lists.key seen.packed   sign a file
 }
 
 fn sign(args: &SignVerbArgs) -> Result<Outcome> {
-    let key = Seal::new(&args.key, args.list.as_ref(), args.serial)?;
+    let key = Signing::new(&args.key, args.list.as_ref(), args.serial)?;
     args.files.iter().try_for_each(|path| sign_in_place(path, &key, &args.format))?;
     Ok(Outcome::Done)
 }
@@ -126,7 +126,7 @@ fn verify(args: &VerifyArgs) -> Result<Outcome> {
 }
 
 /// Replaces a file by itself with a signature, if it is one that is read with a signature, and whole.
-fn sign_in_place(path: &Path, key: &Seal, format: &FormatArgs) -> Result<()> {
+fn sign_in_place(path: &Path, key: &Signing, format: &FormatArgs) -> Result<()> {
     let mut file = filters::open_in_place_locked(path)?;
     wrapped::check_whole(&file, path, format.named())?;
     key.check_replaces(&file, path)?;

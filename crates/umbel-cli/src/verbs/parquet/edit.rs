@@ -16,7 +16,7 @@ use crate::args::{ExplainArgs, OutputArgs, Work};
 use crate::lines;
 use crate::output::{print, stdout};
 use crate::report::{Run, say};
-use crate::target::{self, Sort};
+use crate::target::{self, FileType};
 use crate::verb::Verb;
 
 /// A Parquet file that is changed, and where it goes.
@@ -135,7 +135,7 @@ fn change(
     let run = Run::start(verb, voice, &resources.progress);
     let edited = match to {
         Some(path) => {
-            let existing = target::check(path, Sort::Parquet, output.replace.force)?;
+            let existing = target::check(path, FileType::Parquet, output.replace.force)?;
             plan.write_to(path, existing, resources)?
         }
         None if io::stdout().is_terminal() => {

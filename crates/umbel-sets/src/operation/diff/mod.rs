@@ -71,8 +71,17 @@ impl<'a> Diff<'a> {
     /// Unless there are two inputs.
     pub fn new(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
         assert_eq!(inputs.len(), 2, "an old and a new file");
-        let rows = SetOperation::new(inputs, Rule::counting(Counted::Sides, 1), options)?;
+        let rule = Rule { uneven: true, ..Rule::counting(Counted::Sides, 1) };
+        let rows = SetOperation::new(inputs, rule, options)?;
         Ok(Self { rows, paired: false })
+    }
+
+    /// If `kept`, rows that both files have equally often are passed on. Otherwise they are only counted, which takes less
+    /// time if there are many.
+    #[must_use]
+    pub fn with_kept(mut self, kept: bool) -> Self {
+        self.rows.rule.uneven = !kept;
+        self
     }
 
     /// If `paired`, passes each [replaced](Change::Replaced) row before the first changed row with its key, not with the
@@ -90,7 +99,7 @@ impl<'a> Diff<'a> {
         self.rows.plan()
     }
 
-    /// Passes each row to `show`: kept and removed or replaced ones in the order of the old file (with keys, all kept
+    /// Passes each row that differs to `show`, and rows that both files have but one more often: kept and removed or replaced ones in the order of the old file (with keys, all kept
     /// ones first); then added and changed ones, in the order of the new file.
     ///
     /// # Errors
@@ -114,6 +123,7 @@ impl<'a> Diff<'a> {
             self.keyed(change, &mut show)?
         };
         let [removed, added, changed, kept, _] = counts;
+        let kept = kept + report.even;
         let changes = Changes { removed, added, changed, kept, uneven };
         report.found = changes.different();
         report.changes = Some(changes);

@@ -15,8 +15,8 @@ use umbel_io::{FileAt, FileId, State, content, in_order};
 use umbel_numbers::counted;
 
 use crate::ahead;
-use crate::align::{Header, Rewritten, compares_headers, rewrites};
-use crate::input::Spool;
+use crate::align::{Header, Rewritten, RowsOf, compares_headers, rewrites};
+use crate::input::{ReadFrom, Spool};
 use crate::{Error, Form, Input, Options, Resources};
 
 /// A source as it was named.
@@ -25,20 +25,6 @@ pub enum Source {
     Files(Vec<Input>),
     /// A stream, which can be read once.
     Stream(Stream),
-}
-
-/// Lines to read: from files, or from a stream, with its name.
-pub enum ReadFrom<'a> {
-    /// All lines of files, which all threads read.
-    Files(&'a [Input]),
-    /// Lines that are processed as soon as they arrive.
-    Stream(&'a str, &'a mut dyn Read),
-}
-
-impl<'a, F: AsRef<[Input]> + ?Sized> From<&'a F> for ReadFrom<'a> {
-    fn from(files: &'a F) -> Self {
-        Self::Files(files.as_ref())
-    }
 }
 
 impl Source {
@@ -217,15 +203,6 @@ impl Read for WholeLines {
     }
 }
 
-/// Whether rows of all inputs are printed under the first header, or of one input only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
-    /// Of all.
-    OfAll,
-    /// Of one.
-    OfOne,
-}
-
 /// Puts the columns of all sources in the order of the first, or of the header `under` which they are written, if
 /// order matters. A single stream without such a header is unchanged.
 ///
@@ -234,19 +211,17 @@ pub enum Rows {
 pub fn align(
     sources: Vec<Source>,
     under: Option<&Header>,
-    rows: Rows,
+    rows: RowsOf,
     options: &Options,
 ) -> Result<Vec<Source>> {
-    let together = compares_headers(rows == Rows::OfAll, &options.form);
+    let together = compares_headers(rows, &options.form);
     let sources = match sources.len() {
         // The header is compared with those of later files.
         2.. if together => vec![Source::Files(rereadable(sources, options)?)],
         _ => sources,
     };
     let align = |source| match source {
-        Source::Files(inputs) => {
-            Ok(Source::Files(crate::align(inputs, under, rows == Rows::OfAll, options)?))
-        }
+        Source::Files(inputs) => Ok(Source::Files(crate::align(inputs, under, rows, options)?)),
         Source::Stream(stream) if together => {
             Ok(Source::Stream(Stream { under: under.cloned(), ..stream }))
         }

@@ -1,5 +1,8 @@
 //! `umbel filter plan`: which kind of filter to choose for a goal, and what each would cost.
 
+mod ship;
+mod table;
+
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use serde_json::json;
@@ -12,7 +15,7 @@ use crate::Outcome;
 use crate::args::OutputArgs;
 use crate::output::{check_target, write_text};
 use crate::pictures::{self, Saved};
-use crate::target::Sort;
+use crate::target::FileType;
 use crate::verb::Verb;
 
 /// Rank the kinds of filters for a goal, with the size, rate and speed of each
@@ -138,12 +141,12 @@ pub(crate) struct TableArgs {
 }
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
-    check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
-    if let Some(text) = super::table::asked_for(args)? {
+    check_target(args.output.file(), FileType::Text, args.output.replace.force)?;
+    if let Some(text) = table::asked_for(args)? {
         write_text(args.output.file(), |put| put(&text))?;
         return Ok(Outcome::Done);
     }
-    if let Some(text) = super::ship::asked_for(args)? {
+    if let Some(text) = ship::asked_for(args)? {
         write_text(args.output.file(), |put| put(&text))?;
         return Ok(Outcome::Done);
     }

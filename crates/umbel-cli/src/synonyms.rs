@@ -6,7 +6,6 @@ use std::path::Path;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::help;
 use crate::verb::{Entry, help_of};
 use crate::verbs;
 
@@ -114,9 +113,9 @@ Encodings, charset, UTF-8, Latin-1, Unicode, iconv, BOM, byte order mark: Files 
 Spreadsheets, Excel, xlsx, xls, ods: Save each sheet as CSV in UTF-8. One saved as text with tabs has quotes as well: --csv -d '\t'
 ";
 
-/// The verbs, options and topics that some words are about, with what they do: only those that fit best.
-pub(crate) fn about(asked: &str) -> Vec<(String, String)> {
-    let shared = help::shared_options();
+/// The verbs, options and topics that some words are about, with what they do: only those that fit best. Options that
+/// verbs share, with the same help, are `shared`.
+pub(crate) fn about(asked: &str, shared: &HashSet<(String, String)>) -> Vec<(String, String)> {
     let mut found: [Vec<(String, String)>; 3] = Default::default();
     let mut add = |texts: [&[&str]; 3], title: String, help: &str| {
         if let Some(fit) = fit(asked, texts) {

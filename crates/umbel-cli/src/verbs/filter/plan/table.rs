@@ -1,6 +1,6 @@
 //! `umbel filter plan --table` and `--sizes`: the tables of the textbooks, for any range.
 
-use super::plan::PlanArgs;
+use super::PlanArgs;
 use anyhow::Result;
 use serde_json::json;
 use umbel::formulas::classic;

@@ -7,12 +7,12 @@ use umbel::{AnyFilter, Filter as _, KeyForm};
 use umbel_sets::{Filter, Report};
 use umbel_share::noisy::Copies;
 
-use super::build::BuildArgs;
+use super::BuildArgs;
 use crate::Outcome;
-use crate::lines::{self, OutputPath, Rows};
+use crate::lines::{self, OutputPath, RowsOf};
 use crate::output::only_print;
 use crate::report::Run;
-use crate::target::Sort;
+use crate::target::FileType;
 use crate::verbs::explain;
 use crate::{filters, standard};
 
@@ -26,15 +26,15 @@ pub(super) fn build(args: &BuildArgs, count: u32) -> Result<Outcome> {
         bail!("-: standard output cannot hold several filters; name a prefix for their files");
     }
     let paths: Vec<PathBuf> = (1..=count).map(|number| path(args, number)).collect();
-    let claim = |path: &PathBuf| filters::claim_output(path, Sort::FILTER, args.replace.force);
+    let claim = |path: &PathBuf| filters::claim_output(path, FileType::FILTER, args.replace.force);
     let claimed = paths.iter().map(claim).collect::<Result<Vec<_>>>()?;
     let options = lines::options(&args.work, &args.files)?;
     let names =
         umbel_sets::keys_of(umbel::Kind::Blocked, &options.form, &args.names.names, KeyForm::Text)?;
     let outputs: Vec<_> = paths.iter().map(|path| OutputPath::Filter(path)).collect();
-    let sources = lines::open_beside(&args.files, &args.work, &outputs, Rows::OfOne, &options)?;
+    let sources = lines::open_beside(&args.files, &args.work, &outputs, RowsOf::One, &options)?;
     let run = Run::start("filter build", args.work.voice, &options.resources.progress);
-    let inputs = umbel_sets::inputs::rereadable(sources, &options)?;
+    let inputs = umbel_sets::sources::rereadable(sources, &options)?;
     let keys = match args.keys {
         Some(keys) => keys.0,
         None => umbel_sets::count(&inputs, &options)?.max(1),

@@ -15,7 +15,7 @@ use umbel_foreign::{Format, KeyType};
 pub(crate) type Choice<T> = (&'static str, &'static str, T);
 
 /// A parser of one of some words.
-pub(crate) fn choices<T: Copy + Send + Sync + 'static, const N: usize>(
+pub(crate) fn of<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [Choice<T>; N],
 ) -> impl TypedValueParser<Value = T> {
     let words = all.map(|(word, help, _)| PossibleValue::new(word).help(help));

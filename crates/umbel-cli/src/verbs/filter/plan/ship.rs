@@ -1,6 +1,6 @@
 //! `umbel filter plan --ship`: filters ranked by the bits sent.
 
-use super::plan::PlanArgs;
+use super::PlanArgs;
 use anyhow::{Result, bail};
 use serde_json::json;
 use umbel_numbers::{Count, Rate, Size, in_threes};

@@ -8,9 +8,8 @@ use umbel_net::prefixes::{Family, PrefixKeys, text};
 use umbel_numbers::{Count, counted};
 use umbel_sets::{Bad, Input, KeyBatch, Options, Records, SpoolWriter, room_left};
 
-use super::build::BuildArgs;
-use super::goal;
-use crate::named::Choice;
+use super::{BuildArgs, goal};
+use crate::choices::Choice;
 use crate::report::say;
 
 /// What a list is of.
@@ -80,7 +79,7 @@ pub(in crate::verbs) fn entries(family: Family, line: &[u8]) -> impl Iterator<It
 }
 
 /// How one entry is read.
-pub(super) fn one_entry(family: Family) -> text::Read {
+pub(in crate::verbs) fn one_entry(family: Family) -> text::Read {
     match family {
         Family::Domain => |line, out| {
             let start = out.len();
@@ -98,7 +97,7 @@ pub(super) fn one_entry(family: Family) -> text::Read {
 }
 
 /// The lines of a list of domains with one entry each, and the number of those left out.
-pub(super) fn one_a_line(
+pub(in crate::verbs) fn one_a_line(
     inputs: Vec<Input>,
     family: Family,
     options: &Options,
@@ -155,7 +154,7 @@ pub(super) fn plan(
 }
 
 /// Merges two filters of prefixes of one family, with the lengths of both; returns false if they are of something else.
-pub(super) fn join(
+pub(in crate::verbs) fn join(
     left: &mut AnyFilter<Scheme>,
     right: &AnyFilter<Scheme>,
     intersect: bool,

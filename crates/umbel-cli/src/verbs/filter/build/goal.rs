@@ -1,6 +1,6 @@
 //! The plan of a filter that `umbel filter build` makes, from the options that set its keys, rate and size.
 
-use super::build::BuildArgs;
+use super::BuildArgs;
 use anyhow::{Result, bail};
 use umbel::Plan;
 use umbel_numbers::Bytes;

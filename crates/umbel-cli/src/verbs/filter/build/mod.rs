@@ -1,5 +1,10 @@
 //! `umbel filter build`: build a filter from lines.
 
+mod copies;
+mod goal;
+pub(in crate::verbs) mod prefixes;
+mod since;
+
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,23 +19,22 @@ use umbel_numbers::{Bytes, Count, Fpp, KeyCount};
 use umbel_sets::{BloomierBuild, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
 
-use super::prefixes::{FAMILIES, NO_PREFIXES};
-use super::since::Base;
-use super::{copies, goal, prefixes};
 use crate::Outcome;
 use crate::args::{
     ExplainArgs, ForeignArgs, ListArgs, NamesArgs, ReplaceArgs, SecretArgs, SignArgs, Work,
 };
 use crate::atomic::Existing;
-use crate::lines::{self, OutputPath, Rows, Source};
-use crate::named;
+use crate::choices;
+use crate::lines::{self, OutputPath, RowsOf, Source};
 use crate::output::{only_print, print, refuse_in_place_of};
 use crate::report::Run;
-use crate::target::Sort;
+use crate::target::FileType;
 use crate::verb::Verb;
 use crate::verbs::explain;
-use crate::wrapped::Seal;
+use crate::wrapped::Signing;
 use crate::{filters, param, report, wrapped};
+use prefixes::{FAMILIES, NO_PREFIXES};
+use since::Base;
 
 /// What copies of a list do without.
 const NO_COPIES: [&str; 9] =
@@ -79,7 +83,7 @@ pub(crate) struct BuildArgs {
     pub(crate) since: Option<PathBuf>,
     /// Kind of filter; some take a number, as in counting:8 (umbel filter plan compares them)
     #[arg(long, default_value = "blocked", conflicts_with = "format")]
-    #[arg(value_parser = named::kinds::<Variant>())]
+    #[arg(value_parser = choices::kinds::<Variant>())]
     pub(crate) kind: Variant,
     /// Write N filters, FILTER.1.umbel …, each with its own seed and the rate --fpp [default: 0.5] (see docs/sharing.md)
     #[arg(long, value_name = "N", value_parser = umbel_numbers::number::<u32>(1..=64))]
@@ -90,7 +94,7 @@ pub(crate) struct BuildArgs {
     pub(crate) except: Vec<PathBuf>,
     /// Read lines as networks or domains, as umbel match does; --fpp is then the rate of a whole look-up
     #[arg(long, value_name = "OF", conflicts_with_all = ["format", "key_type", "except", "since"])]
-    #[arg(conflicts_with_all = NO_PREFIXES, value_parser = named::choices(FAMILIES))]
+    #[arg(conflicts_with_all = NO_PREFIXES, value_parser = choices::of(FAMILIES))]
     pub(crate) prefixes: Option<Family>,
     /// Seed of the hash; filters merge only if they have the same seed
     #[arg(hide_short_help = true)]
@@ -135,10 +139,11 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     if let Some(count) = args.copies {
         return copies::build(args, count);
     }
-    let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.replace.force)?;
+    let (existing, _lock) =
+        filters::claim_output(&args.output, FileType::FILTER, args.replace.force)?;
     let secret = args.secret.secret_file.as_ref();
     refuse_in_place_of(Some(&args.output), &[secret])?;
-    let key = wrapped::seal(&args.sign, &args.list, &args.output)?;
+    let key = wrapped::signing(&args.sign, &args.list, &args.output)?;
     let mut options = lines::options(&args.work, &args.files)?;
     if let Some(format) = args.foreign.format.format {
         return build_foreign(args, format, existing, key.as_ref(), &options);
@@ -165,7 +170,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
 fn build_own(
     args: &BuildArgs,
     existing: Existing,
-    key: Option<&Seal>,
+    key: Option<&Signing>,
     form: KeyForm,
     options: &Options,
 ) -> Result<()> {
@@ -202,7 +207,7 @@ fn build_own(
 fn build_lines(
     args: &BuildArgs,
     existing: Existing,
-    key: Option<&Seal>,
+    key: Option<&Signing>,
     known: Option<Plan>,
     hasher: KeyHasher,
     mut keys: KeyDescription,
@@ -212,7 +217,7 @@ fn build_lines(
     let run = Run::start("filter build", args.work.voice, &options.resources.progress);
     let (plan, inputs, mut report) = match (args.prefixes, known) {
         (Some(of), _) => {
-            let inputs = umbel_sets::inputs::rereadable(sources, options)?;
+            let inputs = umbel_sets::sources::rereadable(sources, options)?;
             let (inputs, bad) = prefixes::one_a_line(inputs, of, options)?;
             let (plan, described) = prefixes::plan(args, &inputs, of, options)?;
             keys = described;
@@ -229,7 +234,7 @@ fn build_lines(
     if plan.kind() == Kind::Blocked
         && umbel_sets::room_left(plan.bytes(), &options.resources).is_err()
     {
-        let inputs = umbel_sets::inputs::rereadable(inputs, options)?;
+        let inputs = umbel_sets::sources::rereadable(inputs, options)?;
         let mut result = None;
         let bytes = filters::write_with(&args.output, existing, key, |out| {
             let built = umbel_sets::build_in_pieces(&inputs, &plan, hasher, &keys, out, options);
@@ -275,7 +280,7 @@ fn build_lines(
 /// The inputs, none of which the filter may replace.
 fn open(args: &BuildArgs, options: &Options) -> Result<Vec<Source>> {
     let output = [OutputPath::Filter(&args.output)];
-    lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, options)
+    lines::open_beside(&args.files, &args.work, &output, RowsOf::One, options)
 }
 
 /// A filter as another system makes it.
@@ -283,7 +288,7 @@ fn build_foreign(
     args: &BuildArgs,
     format: Format,
     existing: Existing,
-    key: Option<&Seal>,
+    key: Option<&Signing>,
     options: &Options,
 ) -> Result<Outcome> {
     if args.secret.secret_file.is_some() {
@@ -303,7 +308,7 @@ fn build_foreign(
     let has_keys = given.keys.is_some() || !format.parameters().contains(&"keys");
     // With a size, some systems do not use the number of keys.
     if !has_keys && (given.bits.is_none() || Foreign::plan(format, &given).is_err()) {
-        let files = umbel_sets::inputs::rereadable(inputs, options)?;
+        let files = umbel_sets::sources::rereadable(inputs, options)?;
         let keys = umbel_sets::count_keys(&files, format, key_type, options)?;
         given.keys = Some(if format.counts_keys() { keys } else { keys.max(1) });
         (inputs, report) = after_counting(files);
@@ -340,7 +345,7 @@ fn build_foreign(
 fn build_lists(
     args: &BuildArgs,
     existing: Existing,
-    key: Option<&Seal>,
+    key: Option<&Signing>,
     hasher: KeyHasher,
     keys: KeyDescription,
     options: &Options,
@@ -380,7 +385,7 @@ fn count(
     sources: Vec<Source>,
     options: &Options,
 ) -> Result<(Plan, Vec<Source>, Report)> {
-    let inputs = umbel_sets::inputs::rereadable(sources, options)?;
+    let inputs = umbel_sets::sources::rereadable(sources, options)?;
     let keys = umbel_sets::count(&inputs, options)?.max(1);
     let plan = goal::for_count(args, keys, goal::fpp_of(args))?;
     let (sources, report) = after_counting(inputs);

@@ -10,15 +10,15 @@ use umbel::{Filter, KeyHasher, Kind, Plan, Secret};
 use umbel_sets::{Options, Progress};
 use umbel_share::FileKind;
 
-use super::build::BuildArgs;
-use super::delta;
+use super::BuildArgs;
 use crate::args::{ForeignArgs, TrustArgs};
 use crate::atomic::Existing;
 use crate::filters::{self, Keys, Opened};
 use crate::report::Run;
 use crate::standard::is_standard;
-use crate::target::Sort;
-use crate::wrapped::Seal;
+use crate::target::FileType;
+use crate::verbs::filter::delta;
+use crate::wrapped::Signing;
 
 /// The older filter.
 pub(super) struct Base {
@@ -49,7 +49,7 @@ impl Base {
         let mut delta = args.output.clone().into_os_string();
         delta.push(".delta");
         let delta = PathBuf::from(delta);
-        let writes = Sort::Own(FileKind::Delta);
+        let writes = FileType::Own(FileKind::Delta);
         let (existing, lock) = filters::claim_output(&delta, writes, args.replace.force)?;
 
         let file = filters::open_beside(&path, options, &TrustArgs::default())?;
@@ -65,7 +65,7 @@ impl Base {
     pub(super) fn write_delta(
         &self,
         output: &Path,
-        key: Option<&Seal>,
+        key: Option<&Signing>,
         args: &BuildArgs,
     ) -> Result<()> {
         let run = Run::start("filter delta", args.work.voice, &Arc::new(Progress::default()));
