@@ -11,8 +11,8 @@ use umbel_foreign::{Chain, Error, ForeignFilter, ForeignInsert, Format, Paramete
 use crate::lookup::{EXISTS, MEXISTS, NOT_FOUND, exists, look, mexists, seed};
 use crate::server::{
     Access::{Insert, Read},
-    Answer, Argument, CommandSpec, Context, Either, Found, Key, NO_WORDS, Refusal, exported,
-    no_memory, spec,
+    Answer, Argument, CommandSpec, Context, Either, Found, NO_WORDS, Refusal, exported, no_memory,
+    spec,
 };
 use crate::settings::{self, MOST_CAPACITY, MOST_ERROR, MOST_EXPANSION, check_size, object_limit};
 use crate::values::{Bloom, Foreign, Kept, Valkey};
@@ -225,22 +225,6 @@ fn fill<R: Rule>(
     done
 }
 
-/// Adds items to a new filter, and sets it.
-fn set_filled<R: Rule>(
-    context: &Context,
-    opened: &mut Key<'_>,
-    mut made: Box<Kept<Chain<R>>>,
-    items: &[&[u8]],
-    outcomes: &mut [Outcome],
-) -> usize
-where
-    Chain<R>: Foreign,
-{
-    let done = fill(context, made.filter_mut(), items, outcomes);
-    opened.set(made);
-    done
-}
-
 /// A command that adds items.
 struct Addition<'a> {
     key: Argument<'a>,
@@ -260,24 +244,19 @@ fn add_to(
 ) -> Result<usize, Refusal> {
     let Addition { key, items, creation, can_be_repeated } = *addition;
     let mut opened = context.key_for_writing(key);
-    let (done, made) = match opened.get_either::<Bloom, Valkey>() {
-        Either::Other => return Err(Refusal::WRONG_TYPE),
-        Either::First(bloom) => (fill(context, bloom.filter_mut(), bytes, outcomes), None),
-        Either::Second(bloom) => (fill(context, bloom.filter_mut(), bytes, outcomes), None),
-        Either::Missing => {
-            let creation = creation.ok_or(NOT_FOUND)?;
-            let done = match creation.properties() {
-                Some(properties) => {
-                    let made = creation.make_valkey(context, properties)?;
-                    set_filled(context, &mut opened, made, bytes, outcomes)
-                }
-                None => {
-                    let made = creation.make(context)?;
-                    set_filled(context, &mut opened, made, bytes, outcomes)
-                }
-            };
-            (done, Some(creation))
+    let mut made = None;
+    if let Either::Missing = opened.get_either::<Bloom, Valkey>() {
+        let creation = creation.ok_or(NOT_FOUND)?;
+        match creation.properties() {
+            Some(properties) => opened.set(creation.make_valkey(context, properties)?),
+            None => opened.set(creation.make(context)?),
         }
+        made = Some(creation);
+    }
+    let done = match opened.get_either::<Bloom, Valkey>() {
+        Either::First(bloom) => fill(context, bloom.filter_mut(), bytes, outcomes),
+        Either::Second(bloom) => fill(context, bloom.filter_mut(), bytes, outcomes),
+        Either::Missing | Either::Other => return Err(Refusal::WRONG_TYPE),
     };
     drop(opened);
     if let Some(creation) = made {

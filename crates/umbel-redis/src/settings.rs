@@ -1,7 +1,6 @@
 //! The configuration: RedisBloom's settings under its names, and how large a filter may be.
 
 use std::ffi::CStr;
-use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
@@ -278,58 +277,24 @@ pub(crate) fn object_limit() -> u64 {
 /// add, the server does not check this.
 const ALWAYS: u64 = 1 << 20;
 
-/// A filter would be larger than the server allows.
-#[derive(Debug)]
-pub(crate) struct TooLarge {
-    bytes: u64,
-    limit: Limit,
-}
-
-#[derive(Debug)]
-enum Limit {
-    Object(u64),
-    /// For a server that evicts keys: half of its memory.
-    Evicting(u64),
-    /// The rest of `maxmemory`, or of the machine's memory.
-    Left(u64),
-}
-
-impl fmt::Display for TooLarge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it needs {} bytes, and ", self.bytes)?;
-        match self.limit {
-            Limit::Object(bytes) => {
-                write!(f, "bf.object-limit, which CONFIG SET raises, is {bytes}")
-            }
-            Limit::Evicting(bytes) => {
-                write!(
-                    f,
-                    "while the server evicts keys, a filter has at most half of maxmemory, {bytes}"
-                )
-            }
-            Limit::Left(bytes) => write!(f, "{bytes} are left"),
-        }
-    }
-}
-
 /// Returns `None`, and logs why, if a value of `bytes` bytes may not be copied.
 pub(crate) fn check_copy(context: &Context, bytes: u64) -> Option<()> {
     let refused = |why| context.warn(&format!("umbel: COPY is refused: {why}"));
     check_size(context, bytes, bytes).map_err(refused).ok()
 }
 
-/// Returns an error if a filter may not have `bytes` bytes, `more` of which the server does not have yet.
+/// Returns the reason if a filter may not have `bytes` bytes, `more` of which the server does not have yet.
 ///
 /// Without limits, a filter that is too large would be created, because its pages are used only when touched: it would
 /// evict all other keys, or end the server later. Writes from the primary or a file of the server are never refused.
-pub(crate) fn check_size(context: &Context, bytes: u64, more: u64) -> Result<(), TooLarge> {
+pub(crate) fn check_size(context: &Context, bytes: u64, more: u64) -> Result<(), String> {
     if context.must_obey() {
         return Ok(());
     }
-    let too_large = |limit| Err(TooLarge { bytes, limit });
+    let too_large = |why: String| Err(format!("it needs {bytes} bytes, and {why}"));
     let limit = object_limit();
     if bytes > limit {
-        return too_large(Limit::Object(limit));
+        return too_large(format!("bf.object-limit, which CONFIG SET raises, is {limit}"));
     }
     if bytes <= ALWAYS && (more == 0 || !context.is_out_of_memory()) {
         return Ok(());
@@ -338,14 +303,19 @@ pub(crate) fn check_size(context: &Context, bytes: u64, more: u64) -> Result<(),
         let mut most = memory.number(c"maxmemory");
         if most > 0 && !memory.is(c"maxmemory_policy", b"noeviction") {
             // It can make room, but not by evicting most of its data.
-            return if bytes > most / 2 { too_large(Limit::Evicting(most / 2)) } else { Ok(()) };
+            return match most / 2 {
+                half if bytes > half => too_large(format!(
+                    "while the server evicts keys, a filter has at most half of maxmemory, {half}"
+                )),
+                _ => Ok(()),
+            };
         }
         if most == 0 {
             most = memory.number(c"total_system_memory");
         }
         let used = memory.number(c"used_memory");
         match most > 0 && used.saturating_add(more) > most {
-            true => too_large(Limit::Left(most.saturating_sub(used))),
+            true => too_large(format!("{} are left", most.saturating_sub(used))),
             false => Ok(()),
         }
     })

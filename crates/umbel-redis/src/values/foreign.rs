@@ -83,7 +83,7 @@ impl Arrays<'_> {
         let array = fields.string()?;
         self.bytes += array.len() as u64;
         // The server has this memory already.
-        check_size(self.context, self.bytes, 0).map_err(|too_large| too_large.to_string())?;
+        check_size(self.context, self.bytes, 0)?;
         Ok(array.into())
     }
 }

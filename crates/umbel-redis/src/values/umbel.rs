@@ -58,7 +58,7 @@ fn load_pieces(
         if before == 0 {
             // The first piece has the header, which declares how much memory the rest needs.
             let length = length_of(&piece).map_err(|error| error.to_string())?;
-            check_size(context, length, length).map_err(|too_large| too_large.to_string())?;
+            check_size(context, length, length)?;
         }
         loader.push(&piece).map_err(|error| error.to_string())?;
         if loader.loaded() == before {
