@@ -5,8 +5,8 @@ use std::ffi::CStr;
 use std::sync::Arc;
 
 use umbel::{
-    AnyFilter, AnyScheme, Fact, Figure, Filter as _, Full, Hashing, InsertError, KeyForm, KeyHash,
-    KeyHasher, Kind, Loader, Plan, Receipt, Scheme, Variant, Window,
+    AnyFilter, AnyScheme, Fact, Figure, Filter as _, Full, Hashing, InsertError, KeyDescription,
+    KeyForm, KeyHash, KeyHasher, Kind, Loader, Plan, Receipt, Scheme, Variant, Window,
 };
 
 use crate::secrets;
@@ -99,10 +99,22 @@ fn alone(filter: &mut Arc<Filter>) -> Result<&mut Filter, Refusal> {
     Arc::get_mut(filter).ok_or(Refusal::Words("ERR the filter is being read"))
 }
 
-/// Returns the hasher of a filter's keys; an error for filters of rows, which cannot hold single keys.
+/// Returns the hasher of a filter's keys; an error if they are not what clients send, such as rows, prefixes of addresses,
+/// or keys without capital letters: the filter would report what it was built from as absent.
 fn hasher(filter: &Filter) -> Result<KeyHasher, Refusal> {
     if filter.kind().rows() {
         filter.check_inserts().map_err(refused)?;
+    }
+    let keys = filter.description();
+    // Most have only their form.
+    if keys.form().is_none() || keys.entries().nth(1).is_some() {
+        let sent = keys.form().map_or_else(KeyDescription::default, KeyDescription::from);
+        keys.check(filter.kind(), &sent).map_err(|other| {
+            let built = other.filter;
+            refused(format!(
+                "the filter was built from {built}, and clients send keys as they are; build it from such keys"
+            ))
+        })?;
     }
     secrets::hasher(filter.hasher().scheme()).map_err(refused)
 }

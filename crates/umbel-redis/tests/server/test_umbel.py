@@ -177,6 +177,8 @@ def test_files_of_umbel_are_loaded_and_dumped(server, client, tmp_path):
         client("DEL", "g")
         if vector["kind"] == "attributes":
             assert client("UM.EXISTS", "f", "a").startswith("ERR the filter holds rows")
+        elif "description" in vector:
+            assert "with trim, ignore-case, and clients" in client("UM.EXISTS", "f", "a")
         elif name != "window-by-time.umbel":
             # Its clock is another one.
             ask = lambda prefix, count: client("UM.MEXISTS", "f", *(f"{prefix}{i}" for i in range(count))) if count else []
@@ -288,3 +290,25 @@ def test_keys_are_taken_in_the_form_of_the_filter(client, tmp_path):
     assert client("UM.RESERVE", "texts", 200, 0.000001) == OK and client("UM.ADD", "texts", "a") == 1
     assert client("UM.MERGE", "mixed", "integers", "texts") == OK
     assert client("UM.MEXISTS", "mixed", 5, "a", "b") == [1, 1, 0]
+
+
+@pytest.mark.parametrize("options, sent, words", [
+    (["--ignore-case"], "Alpha", "whole lines with ignore-case"),
+    (["--trim"], "Alpha", "whole lines with trim"),
+    (["--prefixes", "domain"], "www.example.org", "domains of hosts"),
+    (["--prefixes", "ip"], "10.1.2.3", "prefixes of IP addresses"),
+    (["--csv", "--key", "a", "--key", "b"], "Alpha,1", 'the fields "a", "b"'),
+    (["--csv", "--key", "a"], "Alpha", None),
+])
+def test_keys_that_clients_cannot_send_are_refused(client, tmp_path, options, sent, words):
+    made = tmp_path / "filter.umbel"
+    lines = {"ip": b"10.0.0.0/8\n", "domain": b"example.org\n"}.get(options[-1], b"a,b\nAlpha,1\n" if "--csv" in options else b"Alpha\n")
+    command = [os.environ.get("UMBEL", "umbel"), "filter", "build", "-q", *options, "-o", made]
+    subprocess.run(command, input=lines, check=True)
+    assert load(client, "f", made.read_bytes()) == OK and dumped(client, "f") == made.read_bytes()
+    for command in ["UM.EXISTS", "UM.MEXISTS", "UM.ADD", "UM.MADD"]:
+        answer = client(command, "f", sent)
+        if words:
+            assert answer.startswith(f"ERR the filter was built from {words}, and "), answer
+        else:
+            assert answer in (1, [1], 0, [0])
