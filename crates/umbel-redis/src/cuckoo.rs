@@ -3,7 +3,7 @@
 use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo as Filter;
 use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
-use crate::lookup::{EXISTS, MEXISTS, NOT_FOUND, exists, look, mexists, seed};
+use crate::lookup::{EXISTS, MEXISTS, NOT_FOUND, check_not_umbel, exists, look, mexists, seed};
 use crate::server::{
     Access::{Delete, Insert, Read, Update},
     Answer, Argument, CommandSpec, Context, Found, Refusal, exported, no_memory, spec,
@@ -281,6 +281,7 @@ fn insert<const NEW: bool>(context: &Context, arguments: &[Argument<'_>]) -> Ans
 fn count(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
     let mut opened = context.key(*key);
+    check_not_umbel(&mut opened)?;
     context.reply_count(match opened.get::<Cuckoo>() {
         Found::Value(cuckoo) => cuckoo.filter().count(item.bytes()),
         Found::Missing | Found::Other => 0,

@@ -4,8 +4,8 @@ use std::ffi::CStr;
 
 use umbel_foreign::{ForeignFilter, Key};
 
-use crate::server::{Answer, Argument, Context, Either, Found, Refusal, Value};
-use crate::values::{Foreign, Kept};
+use crate::server::{self, Answer, Argument, Context, Either, Found, Refusal, Value};
+use crate::values::{Foreign, Kept, Umbel};
 
 pub(crate) const NOT_FOUND: Refusal = Refusal::Words("ERR not found");
 
@@ -58,6 +58,27 @@ pub(crate) fn seed(context: &Context, options: &[Argument<'_>]) -> Result<Option
     number.map(Some).ok_or(invalid)
 }
 
+/// Returns an error for a filter of `UM.*`, which might hold the item. For a missing key and other types, the commands
+/// answer "absent", as RedisBloom does.
+pub(crate) fn check_not_umbel(opened: &mut server::Key<'_>) -> Answer {
+    match opened.get::<Umbel>() {
+        Found::Value(_) => Err(Refusal::WRONG_TYPE),
+        Found::Missing | Found::Other => Ok(()),
+    }
+}
+
+/// Returns the filter of a key, of two types.
+fn filter<'k, A: Foreign, B: Foreign>(
+    opened: &'k mut server::Key<'_>,
+) -> Result<Option<&'k dyn ForeignFilter>, Refusal> {
+    check_not_umbel(opened)?;
+    Ok(match opened.get_either::<Kept<A>, Kept<B>>() {
+        Either::First(value) => Some(value.filter()),
+        Either::Second(value) => Some(value.filter()),
+        Either::Missing | Either::Other => None,
+    })
+}
+
 /// `EXISTS key item`; 0 if the filter does not exist.
 pub(crate) fn exists<A: Foreign, B: Foreign>(
     context: &Context,
@@ -65,14 +86,10 @@ pub(crate) fn exists<A: Foreign, B: Foreign>(
 ) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
     let mut opened = context.key(*key);
-    let item = Key::Bytes(item.bytes());
-    let found = match opened.get_either::<Kept<A>, Kept<B>>() {
-        Either::First(value) => value.filter().contains(item),
-        Either::Second(value) => value.filter().contains(item),
-        Either::Missing | Either::Other => Ok(false),
-    };
+    let found =
+        filter::<A, B>(&mut opened)?.map(|filter| filter.contains(Key::Bytes(item.bytes())));
     // If a lookup failed, the item might be there.
-    context.reply_bool(found.unwrap_or(true));
+    context.reply_bool(found.is_some_and(|found| found.unwrap_or(true)));
     Ok(())
 }
 
@@ -83,23 +100,16 @@ pub(crate) fn mexists<A: Foreign, B: Foreign>(
 ) -> Answer {
     let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
     let mut opened = context.key(*key);
+    let filter = filter::<A, B>(&mut opened)?;
     context.reply_array(items.len());
-    let filter: &dyn ForeignFilter = match opened.get_either::<Kept<A>, Kept<B>>() {
-        Either::First(value) => value.filter(),
-        Either::Second(value) => value.filter(),
-        Either::Missing | Either::Other => {
-            items.iter().for_each(|_| context.reply_bool(false));
-            return Ok(());
-        }
-    };
     for items in items.chunks(BATCH) {
         let mut keys = [Key::Bytes(b""); BATCH];
         for (key, item) in keys.iter_mut().zip(items) {
             *key = Key::Bytes(item.bytes());
         }
-        let mut found = [true; BATCH];
+        let mut found = [filter.is_some(); BATCH];
         let (keys, found) = (&keys[..items.len()], &mut found[..items.len()]);
-        let _ = filter.contains_all(keys, found);
+        let _ = filter.map(|filter| filter.contains_all(keys, found));
         found.iter().for_each(|found| context.reply_bool(*found));
     }
     Ok(())

@@ -65,7 +65,9 @@ def test_absent_filters_are_told_from_absent_keys(client):
     for command in ["UM.EXISTS text a", "UM.ADD text a", "UM.RESERVE text 10 0.1", "UM.LOAD text 0 x", "UM.MERGE text text", "UM.SHRINK text", "UM.INFO text"]:
         assert client(*command.split()).startswith("WRONGTYPE"), command
     client("UM.RESERVE", "f", 100, 0.01)
-    assert client("UM.EXISTS", "f", "a") == 0 and client("BF.EXISTS", "f", "a") == 0
+    assert client("UM.ADD", "f", "a") == 1 and client("UM.EXISTS", "f", "b") == 0
+    for command in ["BF.EXISTS f a", "BF.MEXISTS f a b", "CF.EXISTS f a", "CF.MEXISTS f a b", "CF.COUNT f a"]:
+        assert client(*command.split()).startswith("WRONGTYPE"), "an added key is never reported as absent"
     assert client("UM.RESERVE", "f", 100, 0.01) == Refused("ERR item exists")
     assert client("TYPE", "f") == "umbelfltr"
 
