@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use umbel_foreign::valkey_bloom::USUAL_TIGHTENING;
 
 use crate::secrets;
+use crate::server::api::CONFIG_PROTECTED;
 use crate::server::{Context, Refused, Registration, Setting};
 
 /// The largest capacity of a new filter.
@@ -218,9 +219,21 @@ impl Setting for Alias {
 
     fn set(&self, text: &str) -> Result<(), String> {
         // A setting missing from the configuration gets its default, which is not meant for the aliased setting.
-        let is_meant = IS_LOADED.load(Ordering::Relaxed)
-            || self.default.get().is_none_or(|default| default != text);
-        if is_meant { self.setting.set(text) } else { Ok(()) }
+        let is_loaded = IS_LOADED.load(Ordering::Relaxed);
+        let is_default = |text| self.default.get().is_some_and(|default| default == text);
+        if !is_loaded && is_default(text) {
+            return Ok(());
+        }
+        let before = self.setting.text();
+        self.setting.set(text)?;
+        // CONFIG REWRITE writes both names, and somebody may have edited one of them since.
+        if !is_loaded && !is_default(&before) && self.setting.text() != before {
+            let name = self.setting.name().to_string_lossy();
+            return Err(format!(
+                "`{name}`, the same setting, is {before}: remove one of the lines"
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -237,21 +250,22 @@ pub(crate) fn cf_initial_size() -> i64 {
     CF_INITIAL_SIZE.get().max(2 * CF_BUCKET_SIZE.get())
 }
 
-/// Registers all settings, loads those in the server's configuration, then the arguments of `loadmodule`: pairs of name and
-/// value.
+/// Registers all settings and loads those in the server's configuration. The arguments of `loadmodule`, pairs of name
+/// and value, are the defaults: otherwise they would undo what `CONFIG REWRITE` has saved.
 pub(crate) fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> {
-    REDISBLOOM.iter().try_for_each(|setting| module.setting(*setting))?;
-    module.own_setting(&secrets::FILES)?;
-    module.bytes_setting(OBJECT_LIMIT.name, &OBJECT_LIMIT.value)?;
-    VALKEY_BLOOM.iter().try_for_each(|setting| module.prefixed_setting(*setting))?;
-    module.load_settings()?;
-    IS_LOADED.store(true, Ordering::Relaxed);
     for pair in arguments.chunks(2) {
         if let Err(what) = argument(pair) {
             module.context.warn(&format!("loadmodule: {what}"));
             return Err(Refused);
         }
     }
+    REDISBLOOM.iter().try_for_each(|setting| module.setting(*setting))?;
+    // It names files.
+    module.named(&secrets::FILES, CONFIG_PROTECTED)?;
+    module.bytes_setting(OBJECT_LIMIT.name, &OBJECT_LIMIT.value)?;
+    VALKEY_BLOOM.iter().try_for_each(|setting| module.named(*setting, 0))?;
+    module.load_settings()?;
+    IS_LOADED.store(true, Ordering::Relaxed);
     Ok(())
 }
 

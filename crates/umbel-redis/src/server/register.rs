@@ -221,18 +221,12 @@ impl Registration {
         self.named(setting, if unprefixed { api::CONFIG_UNPREFIXED } else { 0 })
     }
 
-    /// Registers a text setting with the module's name in front.
-    pub(crate) fn prefixed_setting(&self, setting: &'static dyn Setting) -> Result<(), Refused> {
-        self.named(setting, 0)
-    }
-
-    /// Registers a text setting with the module's name in front. Because it names files, `CONFIG SET` changes it only
-    /// where the server allows that for protected settings.
-    pub(crate) fn own_setting(&self, setting: &'static dyn Setting) -> Result<(), Refused> {
-        self.named(setting, api::CONFIG_PROTECTED)
-    }
-
-    fn named(&self, setting: &'static dyn Setting, flags: c_uint) -> Result<(), Refused> {
+    /// Registers a text setting with the module's name in front, and with flags.
+    pub(crate) fn named(
+        &self,
+        setting: &'static dyn Setting,
+        flags: c_uint,
+    ) -> Result<(), Refused> {
         let default = super::text(&setting.text());
         let registered = Registered { setting, shown: AtomicPtr::new(null_mut()) };
         // SAFETY: as above; the server copies the texts, and the setting outlives its use of it.

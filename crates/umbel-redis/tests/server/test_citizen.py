@@ -235,6 +235,13 @@ def test_load_arguments(arguments, size):
         assert client("BF.INFO", "k", "CAPACITY") == [size]
 
 
+def test_a_line_of_the_configuration_overrides_a_load_argument():
+    """It may be newer: CONFIG REWRITE writes it."""
+    with Server(options=["--bf-error-rate", "0.001"], arguments=["ERROR_RATE", "0.02", "INITIAL_SIZE", "50"]) as server, server.client() as client:
+        assert client("CONFIG", "GET", "bf-error-rate", "bf-initial-size", "bf.bloom-fp-rate")[1::2].count(b"0.001") == 2
+        assert client("CONFIG", "GET", "bf-initial-size")[1] == b"50"
+
+
 @pytest.mark.parametrize("arguments", [["FOO", "1"], ["INITIAL_SIZE"], ["INITIAL_SIZE", "0"]])
 def test_wrong_load_arguments_are_refused(arguments):
     server = Server(arguments=arguments)

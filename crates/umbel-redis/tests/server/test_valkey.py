@@ -257,3 +257,9 @@ def test_a_server_starts_with_its_settings(kind):
     for name, other in names.items():
         with Server(kind, options=[f"--{other}", given[name][0]]) as server, server.client() as client:
             assert client("CONFIG", "GET", other)[1].decode() == client("CONFIG", "GET", f"bf.{name}")[1].decode() == given[name][0]
+    # CONFIG REWRITE writes both names; one edited later must not be silently ignored.
+    for limit, starts in (("1gb", True), ("4gb", False)):
+        server = Server(kind, options=["--bf.object-limit", limit, "--bf.bloom-memory-usage-limit", str(1 << 30)])
+        assert server.try_start() == starts
+        server.stop()
+    assert "`object-limit`, the same setting, is 4294967296: remove one of the lines" in server.log()
