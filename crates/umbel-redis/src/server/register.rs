@@ -109,15 +109,21 @@ impl Registration {
         name: &CStr,
         version: c_int,
     ) -> Result<Self, Refused> {
+        let context = Context { raw: ctx, has_command: false };
         // SAFETY: the caller promises it; so for all functions here.
         unsafe {
             if !api::load(ctx) || (api().IsModuleNameBusy)(name.as_ptr()) != 0 {
+                // Redis does not say why it does not load a module.
+                if api::loaded().is_some() {
+                    let busy = "umbel: a module called bf, such as RedisBloom, is loaded already: remove its loadmodule line";
+                    context.warn(busy);
+                }
                 return Err(Refused);
             }
             (api().SetModuleAttribs)(ctx, name.as_ptr(), version, 1);
             (api().SetModuleOptions)(ctx, api::HANDLE_IO_ERRORS);
         }
-        Ok(Self { context: Context { raw: ctx, has_command: false } })
+        Ok(Self { context })
     }
 
     pub(crate) fn value<T: Value>(&self) -> Result<(), Refused> {

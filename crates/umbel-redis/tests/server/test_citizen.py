@@ -3,7 +3,7 @@
 import pytest
 
 from resp import Pairs, Refused, Simple, same
-from servers import REDISBLOOM, Server, keys, wait_for
+from servers import MODULE, REDISBLOOM, Server, keys, wait_for
 
 OK = Simple("OK")
 
@@ -279,8 +279,11 @@ def test_a_tracking_client_does_not_keep_what_a_window_forgets(server, client):
         assert cached("BF.EXISTS", "bloom", "b") == 1
 
 
-def test_one_module_of_the_name(client):
-    assert isinstance(client("MODULE", "LOAD", str(REDISBLOOM)), Refused)
+@pytest.mark.parametrize("first", [REDISBLOOM, MODULE], ids=["redisbloom", "ours"])
+def test_one_module_of_the_name(first):
+    with Server(module=first, options=["--enable-module-command", "yes"]) as server, server.client() as client:
+        assert isinstance(client("MODULE", "LOAD", MODULE), Refused)
+        assert "remove its loadmodule line" in server.log()
 
 
 def test_maps_of_the_third_protocol(server, client):
