@@ -276,7 +276,8 @@ fn argument(pair: &[String]) -> Result<(), String> {
         wanted = (*new).to_owned();
     }
     let setting = REDISBLOOM.iter().find(|setting| setting.name().to_bytes() == wanted.as_bytes());
-    setting.ok_or_else(|| format!("{name} is not one of RedisBloom's settings"))?.set(value)
+    let unknown = || format!("{name} is no argument; most settings are lines of the configuration");
+    setting.ok_or_else(unknown)?.set(value)
 }
 
 /// Returns the most bytes of a filter; the largest number without a limit.

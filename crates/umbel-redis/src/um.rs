@@ -126,7 +126,9 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         return Err(Refusal::Arity);
     }
     let keys = keys.integer().and_then(|keys| u64::try_from(keys).ok());
-    let keys = keys.ok_or(Refusal::Words("ERR the number of keys is not a whole number"))?;
+    // RedisBloom's order is the other one.
+    let words = "ERR the number of keys is not a whole number: UM.RESERVE key keys fpp";
+    let keys = keys.ok_or(Refusal::Words(words))?;
     let fpp = fpp.number().ok_or(Refusal::Words("ERR fpp is not a number"))?;
     let (mut kind, mut span, mut scheme) = (Variant::from(Kind::Blocked), None, None);
     for option in options.chunks_exact(2) {
@@ -143,6 +145,9 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         } else {
             return Err(Refusal::Words("ERR expected KIND, SPAN or SECRET, each with a value"));
         }
+    }
+    if span.is_some() && kind.kind() != Kind::Window {
+        return Err(Refusal::Words("ERR SPAN is for KIND window"));
     }
     let plan = Plan::for_keys(kind, keys, fpp).map_err(refused)?;
     let scheme = scheme.unwrap_or_else(|| secrets::usual().scheme());
@@ -186,7 +191,7 @@ fn secret(context: &Context, id: Argument<'_>) -> Result<Scheme, Refusal> {
     let known = key_id.filter(|id| context.must_obey() || secrets::named(*id).is_some());
     let known = known.map(Scheme::keyed);
     known.ok_or_else(|| {
-        refused(format!("no secret has the id {text}; the setting secret-files names their files"))
+        refused(format!("no secret has the id {text}; bf.secret-files names their files"))
     })
 }
 
@@ -246,7 +251,7 @@ fn add_to(
         tick = Some(now);
     }
     if at.is_some() && tick.is_none() {
-        return Err(refused(InsertError::NoClock));
+        return Err(Refusal::Words("ERR the filter has no clock; it needs KIND window with SPAN"));
     }
     filter.set_limit(filter.bytes());
     let mut new = vec![false; hashes.len()];

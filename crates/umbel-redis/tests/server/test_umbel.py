@@ -81,6 +81,8 @@ def test_wrong_arguments_are_refused(client):
     ]:
         assert isinstance(client(*command.split()), Refused), command
     assert client("EXISTS", "f") == 0
+    assert "UM.RESERVE key keys fpp" in client("UM.RESERVE", "f", 0.1, 100), "RedisBloom's order"
+    assert "KIND window" in client("UM.RESERVE", "f", 100, 0.1, "SPAN", 10)
 
 
 def test_keys_are_taken_out_of_counting_filters(client):
