@@ -90,6 +90,26 @@ def test_snapshots_load_both_ways(module):
             compare(source, target)
 
 
+def test_filters_of_redis_8_reach_servers_that_cannot_read_its_snapshots():
+    """An append-only file of commands is all that these read. As docs/redis.md describes it."""
+    def state(client):
+        first = {key: [client(family + b".SCANDUMP", key, place) for place in (0, 1)] for key, family in FILTERS.items()}
+        return first, client("CF.INFO", "empty")
+
+    with Server(module=REDISBLOOM) as source:
+        with source.client() as client:
+            fill(client)
+            client("CF.RESERVE", "empty", 100)
+            expected, payload = state(client), client("DUMP", "bloom")
+            assert client("CONFIG", "SET", "aof-use-rdb-preamble", "no", "appendonly", "yes") == Simple("OK")
+            wait_for(lambda: b"aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0" in client("INFO", "persistence"))
+        source.stop()
+        for kind in ["redis-7.0", "valkey-8.1"]:
+            with Server(kind, folder=source.folder, options=["--appendonly", "yes"]) as target, target.client() as client:
+                assert state(client) == expected
+                assert isinstance(client("RESTORE", "other", 0, payload), Refused)
+
+
 @FROM
 def test_a_replica_follows_a_primary_of_the_other(module):
     with Server(module=module) as primary, Server(module=OTHER[module]) as replica:
