@@ -15,8 +15,12 @@ cpSync(join(here, "package"), place, { recursive: true });
 // Comments and blanks in front of lines are a fifth of it; the types have the comments for users.
 const script = readFileSync(join(place, "filter.js"), "utf8");
 writeFileSync(join(place, "filter.js"), script.replace(/^ *(\/\/.*|\/\*\*.*\*\/)?\n|^ +/gm, ""));
-cpSync(small, join(place, "umbel.wasm"));
-cpSync(whole, join(place, "foreign.wasm"));
+for (const [name, module] of [
+  ["index.js", small],
+  ["foreign.js", whole],
+]) {
+  writeFileSync(join(place, name), `import { load } from "./filter.js";\nexport const Filter = load("${readFileSync(module, "base64")}");\n`);
+}
 cpSync(licences, join(place, "LICENSES-OF-PARTS.txt"));
 for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) cpSync(join(root, name), join(place, name));
 const manifest = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
