@@ -29,27 +29,34 @@ function define({ memory, allocate, answer, answer_length, ...wasm }) {
 
   const freed = new FinalizationRegistry((number) => wasm.free(number));
   const words = (what = "", keyType = "") => encoder.encode(`${what} ${keyType}`.trimEnd());
-  const made = ({ keys, fpp = 0.01, kind = "blocked", format, keyType }) => {
+  function made(plan) {
+    const { keys, fpp = 0.01, kind = "blocked", format, keyType } = options(plan, ["keys", "fpp", "kind", "format", "keyType"]);
+    if (!Number.isInteger(keys) || keys < 0) throw new TypeError(`keys is how many there will be, such as 1_000_000, not ${shown(keys)}`);
+    if (typeof fpp !== "number") throw new TypeError(`fpp is a rate, such as 0.01, not ${shown(fpp)}`);
     const name = words(format ?? kind, keyType);
     return call("make", name, name.length, keys, fpp);
-  };
+  }
 
   return class Filter {
     #number;
     #floats;
 
-    constructor(plan, number = made(plan)) {
-      this.#number = number;
+    constructor(plan) {
+      this.#number = plan instanceof Opened ? plan.number : made(plan);
       this.#floats = /^f\d/.test(plan.keyType);
-      freed.register(this, number, this);
+      freed.register(this, this.#number, this);
     }
 
-    static open(file, options = {}) {
-      const name = words(options.format, options.keyType);
+    static open(file, of = {}) {
+      const { format, keyType } = options(of, ["format", "keyType"]);
+      if (!Number.isInteger(file?.byteLength)) {
+        throw new TypeError(`the content of a file is a Uint8Array or an ArrayBuffer, not ${shown(file)}; await the arrayBuffer() of a Response or Blob`);
+      }
+      const name = words(format, keyType);
       const bytes = new Uint8Array(name.length + file.byteLength);
       bytes.set(name);
       bytes.set(new Uint8Array(file.buffer ?? file, file.byteOffset, file.byteLength), name.length);
-      return new Filter(options, call("open", bytes, name.length));
+      return new Filter(new Opened(call("open", bytes, name.length), keyType));
     }
 
     add(key) {
@@ -97,6 +104,7 @@ function define({ memory, allocate, answer, answer_length, ...wasm }) {
 
     /** Calls a function with keys, some at a time; returns its answers. */
     #each(name, keys) {
+      if (typeof keys === "string" || keys instanceof Uint8Array) throw new TypeError("a string or Uint8Array is one key: give an array of keys");
       const answers = [];
       let length = 0;
       const flush = () => {
@@ -151,6 +159,28 @@ function put(key, at, floats) {
 
 function refused(key) {
   if (typeof key === "bigint") return new RangeError(`${key} is out of range: a bigint key is from -2**63 to 2**64 - 1; use String(key) for larger ones`);
-  const found = typeof key === "number" ? `the number ${key}` : (key?.constructor?.name ?? String(key));
-  return new TypeError(`a key is a string, a Uint8Array, a safe integer or a bigint, not ${found}; convert it with String()`);
+  return new TypeError(`a key is a string, a Uint8Array, a safe integer or a bigint, not ${shown(key)}; convert it with String()`);
+}
+
+/** The number of a filter in its module, which only `open` can give to the constructor. */
+class Opened {
+  constructor(number, keyType) {
+    this.number = number;
+    this.keyType = keyType;
+  }
+}
+
+/** Options, once it is certain that each has a name that is known. */
+function options(given, names) {
+  const example = 'such as { keys: 1_000_000, fpp: 0.01 } or { format: "guava" }';
+  if (typeof given !== "object" || given === null) throw new TypeError(`options are an object ${example}, not ${shown(given)}`);
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new TypeError(`no option ${unknown}: there are ${names.join(", ")}`);
+  return given;
+}
+
+/** A value for an error message. */
+function shown(value) {
+  if (typeof value === "number") return `the number ${value}`;
+  return typeof value === "string" ? `the text ${JSON.stringify(value.slice(0, 40))}` : (value?.constructor?.name ?? String(value));
 }

@@ -53,12 +53,12 @@ export class Filter {
   add(key: Key): boolean;
 
   /** Adds keys in order; if one is refused, those before it may be in. */
-  addAll(keys: Iterable<Key>): void;
+  addAll(keys: Iterable<Key> & object): void;
 
   /** False for certain, or true with the filter's rate of false positives. */
   has(key: Key): boolean;
 
-  hasAll(keys: Iterable<Key>): boolean[];
+  hasAll(keys: Iterable<Key> & object): boolean[];
 
   /** Adds the keys of another filter of the same plan. Only in `umbel/foreign`. */
   merge(other: Filter): void;

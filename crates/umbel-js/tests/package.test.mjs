@@ -108,6 +108,19 @@ test("what is refused has a reason", () => {
     [() => filter.add(null), TypeError, /not null/],
     [() => filter.has(2n ** 64n), RangeError, /out of range/],
     [() => new small({ keys: 0 }), Error, /^zero keys/],
+    // As other packages are called: a number of keys, and a rate.
+    [() => new small(1000, 0.01), TypeError, /^options are an object such as \{ keys: 1_000_000, fpp: 0.01 \}.*, not the number 1000$/],
+    [() => new small(), TypeError, /not undefined$/],
+    [() => new small({}), TypeError, /^keys is how many .*, not undefined$/],
+    [() => new small({ keys: 1.5 }), TypeError, /not the number 1.5$/],
+    [() => new small({ keys: 100, fpp: "1%" }), TypeError, /^fpp is a rate, .*, not the text "1%"$/],
+    [() => new small({ keys: 100, errorRate: 0.1 }), TypeError, /^no option errorRate: there are keys, fpp, /],
+    [() => small.open(filter.save(), "guava"), TypeError, /^options are an object/],
+    [() => small.open(Promise.resolve(filter.save())), TypeError, /not Promise; await/],
+    [() => small.open("blocked.umbel"), TypeError, /not the text "blocked.umbel"/],
+    [() => small.open([1, 2]), TypeError, /not Array/],
+    [() => filter.addAll("example.org"), TypeError, /is one key/],
+    [() => filter.hasAll(new Uint8Array(2)), TypeError, /is one key/],
     [() => new small({ keys: 100, kind: "coded" }), Error, /^coded: import umbel\/foreign/],
     [() => small.open(readFileSync(join(golden, "cascade-list.umbel"))), Error, /^cascade: import/],
     [() => filter.merge(new small({ keys: 100 })), Error, /^merging: import/],
@@ -168,6 +181,8 @@ test("types fit", () => {
     const { keys, plannedKeys }: Receipt = Whole.open(filter.save(), { format: "guava" }).receipt();
     // @ts-expect-error: no key
     filter.has(null);
+    // @ts-expect-error: one key
+    filter.addAll("example.org");
     // @ts-expect-error: no kind
     new Filter({ keys: 100, kind: "bloom" });
     export { found, keys, plannedKeys };
