@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use umbel::formulas::classic::{best_probes, bits_per_key, bits_per_key_with, fpp, fpp_limit};
 use umbel_numbers::{Count, Fpp, Rate, Size, in_threes, number};
 
-use crate::goal::{Bits, Keys, OneIn, typed};
+use crate::goal::{Bits, Keys, typed};
 use crate::refused::Refused;
 
 /// The values as typed; an empty text is a missing value.
@@ -36,7 +36,7 @@ struct Figures {
 
 pub(crate) fn answer(asked: &Asked) -> Result<Value, Refused> {
     let keys = typed::<Keys>("keys", &asked.keys)?.map(|keys| keys.0);
-    let rate = typed::<OneIn>("fpp", &asked.fpp)?.map(|OneIn(Fpp(fpp))| fpp);
+    let rate = typed::<Fpp>("fpp", &asked.fpp)?.map(|fpp| fpp.0);
     let bits = typed::<Bits>("memory", &asked.memory)?.map(|bits| bits.0);
     let probes = match asked.probes.trim() {
         "" => None,

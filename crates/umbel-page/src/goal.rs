@@ -56,21 +56,6 @@ impl FromStr for Keys {
     }
 }
 
-/// A rate: as umbel reads it, or as `1 in 100`.
-pub(crate) struct OneIn(pub(crate) Fpp);
-
-impl FromStr for OneIn {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let times = text.strip_prefix("1 in ").and_then(|times| whole(times.trim()));
-        match times {
-            Some(times @ 2..) => Ok(Self(Fpp(1.0 / times as f64))),
-            _ => text.parse().map(Self),
-        }
-    }
-}
-
 /// A size in bits: as umbel reads sizes, or a number of bits, such as `9600000 bits` or `2^16`.
 pub(crate) struct Bits(pub(crate) u64);
 
@@ -123,7 +108,7 @@ impl Typed {
         let false_answer = typed::<Nanoseconds>("false_answer", &self.false_answer)?;
         let mut goal = Goal::default();
         goal.keys = typed::<Keys>("keys", &self.keys)?.map(|keys| keys.0);
-        goal.fpp = typed::<OneIn>("fpp", &self.fpp)?.map(|OneIn(Fpp(fpp))| fpp);
+        goal.fpp = typed::<Fpp>("fpp", &self.fpp)?.map(|fpp| fpp.0);
         goal.memory = typed::<Bits>("memory", &self.memory)?.map(|bits| (bits.0 / 8).max(1));
         goal.ship = typed::<Bytes>("ship", &self.ship)?.map(|bytes| bytes.0);
         goal.deletes = self.deletes;
@@ -146,10 +131,6 @@ impl Typed {
             Ok(Keys(keys)) if is_sum(&self.keys) => keys.to_string(),
             _ => self.keys.clone(),
         };
-        let fpp = match self.fpp.trim().parse() {
-            Ok(OneIn(Fpp(fpp))) if self.fpp.contains(" in ") => fpp.to_string(),
-            _ => self.fpp.clone(),
-        };
         let memory = match self.memory.trim().parse() {
             Ok(Bits(bits)) if self.memory.contains("bit") || is_sum(&self.memory) => {
                 (bits / 8).max(1).to_string()
@@ -159,7 +140,7 @@ impl Typed {
         let mut command = "umbel filter plan".to_owned();
         for (name, text) in [
             ("keys", &keys),
-            ("fpp", &fpp),
+            ("fpp", &self.fpp),
             ("memory", &memory),
             ("ship", &self.ship),
             ("except", &self.except),

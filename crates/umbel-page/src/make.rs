@@ -9,7 +9,7 @@ use umbel_numbers::{Fpp, Size};
 use umbel_report::receipt::{Receipt, beyond};
 
 use crate::Host;
-use crate::goal::{OneIn, typed};
+use crate::goal::typed;
 use crate::refused::Refused;
 
 /// The filter to make.
@@ -38,7 +38,7 @@ pub(crate) fn answer(host: &dyn Host, asked: &Asked) -> Result<Value, Refused> {
     if keys.is_empty() {
         return Err(Refused::of("keys", "no keys: give at least one line"));
     }
-    let fpp = typed::<OneIn>("fpp", &asked.fpp)?.map_or(USUAL_FPP, |OneIn(Fpp(fpp))| fpp);
+    let fpp = typed::<Fpp>("fpp", &asked.fpp)?.map_or(USUAL_FPP, |fpp| fpp.0);
     match asked.what.parse::<Format>() {
         Ok(format) => foreign(host, format, &keys, fpp, &asked.key_type),
         Err(_) => {

@@ -50,7 +50,7 @@ test("the table is the one that the command line prints", () => {
 
 test("what only the page reads is planned as what it means, and told as the command line has it", () => {
   for (const [goal, command] of [
-    [{ keys: "3 * 1000 + 500", fpp: "1 in 100" }, "umbel filter plan --keys 3500 --fpp 0.01"],
+    [{ keys: "3 * 1000 + 500", fpp: "1/100" }, "umbel filter plan --keys 3500 --fpp 1/100"],
     [{ keys: "6550", memory: "2^16" }, "umbel filter plan --keys 6550 --memory 8192"],
     [{ keys: "2^12", memory: "2 ^ 16 bits" }, "umbel filter plan --keys 4096 --memory 8192"],
     [{ keys: "1e+3", memory: "8,000 bits" }, "umbel filter plan --keys 1000 --memory 1000"],

@@ -167,7 +167,7 @@ const CORE: [english: string, chinese: string][] = [
   ["{} is not a size such as 64MiB, 4GiB or 1e9", "{} 不是有效的大小；示例：64MiB、4GiB、1e9"],
   ["{} is not a number of bits such as 1000000 bits", "{} 不是有效的位数；示例：1000000 bits"],
   ["{} is not a time such as 50ns, 100us or 5ms", "{} 不是有效的时间；示例：50ns、100us、5ms"],
-  ["{} is not a probability such as 0.01, 1e-6 or 1%", "{} 不是有效的概率；示例：0.01、1e-6、1%"],
+  ["{} is not a probability such as 0.01, 1% or 1/100", "{} 不是有效的概率；示例：0.01、1%、1/100"],
   ["{} is not a share from 0 to 1, such as 0.9 or 90%", "{} 不是 0 到 1 之间的比例；示例：0.9、90%"],
   ["--except needs --known", "需要勾选“全部键事先已知”"],
   ["--false-answer needs --lookup", "需要填写“过滤器省去的查询”"],
