@@ -516,6 +516,7 @@ test("files that are no filters, or damaged, are refused with a reason", async (
     "header.umbel": [header, /is damaged at its start/],
     "photo.jpg": [Buffer.from("ffd8ffe000104a46494600010101004800480000", "hex"), /no filter that can be recognized: it begins with “\\xff\\xd8/],
     "text.txt": [Buffer.from("https://example.org/\n".repeat(50)), /This is text\. To make a filter of its lines, open it under Make\./],
+    "own-hashes.umbel": [readFileSync(golden("caller-blocked.umbel")), /^\. the filter was built from hashes of another function/],
   };
   for (const [name, [bytes]] of Object.entries(bad)) writeFileSync(file(name), bytes);
   writeFileSync(file("huge.umbel"), whole);

@@ -215,7 +215,9 @@ export class Look {
   }
 
   private refused(name: string, error: Error): void {
-    fill(this.alert, h("p", {}, h("strong", {}, here.refused(name)), words.signs.space, error.message));
+    // Many of the core's messages begin with the name.
+    const message = error.message.startsWith(name) ? error.message.slice(name.length).replace(/^[:：] ?/, "") : error.message;
+    fill(this.alert, h("p", {}, h("strong", {}, here.refused(name)), words.signs.space, message));
   }
 
   /** Ends the worker, which is the only way to stop it at once. */

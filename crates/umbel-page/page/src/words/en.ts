@@ -140,8 +140,8 @@ export const en = {
     fields: {
       keys: { label: "Keys", hint: "such as 5e9, 5G or 3 * 1,000" },
       fpp: { label: "False positive rate", hint: "such as 0.01, 1% or 1 in 100" },
-      memory: { label: "Memory at most", hint: "such as 64MiB, 9.6M bits or 2^16" },
-      probes: { label: "Probes per key", hint: "chosen for you if empty" },
+      memory: { label: "Memory at most", hint: "such as 64MiB, 9.6M bits or 2^16 bits" },
+      probes: { label: "Probes per key", hint: "for the textbook’s filter only" },
       ship: { label: "File at most", hint: "if it is sent, such as 12MB" },
       except: { label: "Keys that must never pass", hint: "how many are on the allow list" },
       lookup: { label: "Look-up that a filter saves", hint: "such as 100us or 5ms" },

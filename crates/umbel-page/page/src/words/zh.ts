@@ -761,8 +761,8 @@ export const zh: typeof en = {
     fields: {
       keys: { label: "键数", hint: "如 5e9、5G 或 3 * 1,000" },
       fpp: { label: "误判率", hint: "如 0.01、1% 或 1 in 100" },
-      memory: { label: "内存上限", hint: "如 64MiB、9.6M bits 或 2^16" },
-      probes: { label: "每键探测次数", hint: "留空则自动选择" },
+      memory: { label: "内存上限", hint: "如 64MiB、9.6M bits 或 2^16 bits" },
+      probes: { label: "每键探测次数", hint: "仅用于教科书公式" },
       ship: { label: "文件大小上限", hint: "需要传输时填写，如 12MB" },
       except: { label: "绝不能通过的键", hint: "白名单上的键数" },
       lookup: { label: "过滤器省去的查询", hint: "如 100us 或 5ms" },
