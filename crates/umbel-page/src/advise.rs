@@ -90,7 +90,8 @@ fn snippets(choice: &Choice, goal: &Goal) -> Value {
     json!({
         "command": command(choice.variant, &from, goal),
         "rust": rust(choice.variant, &from, goal),
-        "python": python(choice.variant, &from, goal),
+        "python": python(choice.variant, &from, goal, plan.fpp()),
+        "javascript": javascript(choice.variant, plan.keys(), plan.fpp()),
         "redis": redis(choice.variant, plan.keys(), plan.fpp()),
     })
 }
@@ -153,26 +154,37 @@ fn rust(variant: Variant, from: &From, goal: &Goal) -> String {
     }
 }
 
-fn python(variant: Variant, from: &From, goal: &Goal) -> String {
+fn python(variant: Variant, from: &From, goal: &Goal, fpp: f64) -> String {
     let options = match from {
         From::Keys { keys, fpp } => format!("{}, {fpp}", digits(*keys)),
         From::Memory { keys, bytes } => format!("{}, memory={}", digits(*keys), digits(*bytes)),
         From::Capacity { fpp, bytes } => format!("fpp={fpp}, memory={}", digits(*bytes)),
     };
-    let fpp = match from {
-        From::Keys { fpp, .. } | From::Capacity { fpp, .. } => format!(", {fpp}"),
-        From::Memory { .. } => String::new(),
-    };
     let made = match variant {
         Variant::Blocked => format!("Bloom({options})"),
         Variant::Classic | Variant::Sliced => format!("Bloom({options}, kind=\"{variant}\")"),
-        Variant::Bloomier { .. } => format!("Bloomier(keys{fpp})"),
-        Variant::Cascade { .. } if goal.except == 0 => format!("Cascade(keys, []{fpp})"),
-        Variant::Cascade { .. } => format!("Cascade(keys, others{fpp})"),
+        Variant::Bloomier { .. } => format!("Bloomier(keys, {fpp})"),
+        Variant::Cascade { .. } if goal.except == 0 => format!("Cascade(keys, [], {fpp})"),
+        Variant::Cascade { .. } => format!("Cascade(keys, others, {fpp})"),
         _ => format!("{}({options})", type_name(variant.kind())),
     };
     let added = if variant.kind().built_at_once() { "" } else { "\nseen.add(\"key\")" };
     format!("import umbel\n\nseen = umbel.{made}{added}")
+}
+
+fn javascript(variant: Variant, keys: u64, fpp: f64) -> Option<String> {
+    let (module, kind) = match variant {
+        Variant::Blocked => ("umbel", String::new()),
+        // The package removes no keys.
+        variant if variant.kind().inserts() && !variant.kind().removes() => {
+            ("umbel/foreign", format!(", kind: \"{variant}\""))
+        }
+        _ => return None,
+    };
+    let made = format!("new Filter({{ keys: {}, fpp: {fpp}{kind} }})", digits(keys));
+    Some(format!(
+        "import {{ Filter }} from \"{module}\";\n\nconst seen = {made};\nseen.add(\"key\");"
+    ))
 }
 
 fn redis(variant: Variant, keys: u64, fpp: f64) -> Option<String> {
@@ -190,7 +202,7 @@ fn type_name(kind: Kind) -> String {
     name[..1].to_uppercase() + &name[1..]
 }
 
-/// A number as both languages write it.
+/// A number as these languages write it.
 fn digits(number: u64) -> String {
     umbel_numbers::Count(number).to_string().replace(',', "_")
 }

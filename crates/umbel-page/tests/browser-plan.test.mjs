@@ -278,7 +278,7 @@ test("every line of code is copied", async () => {
   const command = page.getByRole("tab", { name: "Command line" });
   await command.press("ArrowRight");
   assert.equal(await page.getByRole("tab", { name: "Rust" }).getAttribute("aria-selected"), "true");
-  for (const name of ["Command line", "Rust", "Python", "Redis, Valkey"]) {
+  for (const name of ["Command line", "Rust", "Python", "JavaScript", "Redis, Valkey"]) {
     await page.getByRole("tab", { name, exact: true }).click();
     await page.getByRole("button", { name: `Copy: ${name}` }).click();
     const copied = await page.evaluate(() => navigator.clipboard.readText());

@@ -114,6 +114,12 @@ test("the lines to copy make the filter that was planned", (t) => {
     }
   }
   assert(made > 40, `${made}`);
+  // Its default rate would not be the plan's.
+  const [{ snippets }] = core.call({ type: "advise", goal: { keys: "10M", ship: "12MB", known: true } }).rows;
+  assert.equal(snippets.python, "import umbel\n\nseen = umbel.Bloomier(keys, 0.00390625)");
+  assert.equal(snippets.javascript, null);
+  const growing = core.call({ type: "advise", goal: { keys: "1 million", fpp: "1/100", grows: true } }).rows[0].snippets.javascript;
+  assert.match(growing, /from "umbel\/foreign";\n\nconst seen = new Filter\(\{ keys: 1_000_000, fpp: 0.01, kind: "scalable" \}\);/);
 });
 
 test("charts have points within their axes, and a source", () => {

@@ -44,7 +44,8 @@ export interface Snippets {
   command: string;
   rust: string;
   python: string;
-  /** Null where the module for Redis has no such filter. */
+  /** Null where the package or the module cannot make such a filter. */
+  javascript: string | null;
   redis: string | null;
 }
 

@@ -476,10 +476,10 @@ export class Plan {
   private snippets(row: PlanRow): HTMLElement | null {
     const { snippets } = row;
     if (!snippets) return null;
-    const all = (["command", "rust", "python", "redis"] as const).map((id) => {
+    const all = (["command", "rust", "python", "javascript", "redis"] as const).map((id) => {
       const title = here.snippets[id];
       const text = snippets[id];
-      if (text === null) return { id, title, panel: h("div", { class: "snippet" }, h("p", {}, here.noRedis)) };
+      if (text === null) return { id, title, panel: h("div", { class: "snippet" }, h("p", {}, id === "redis" ? here.noRedis : here.noJavaScript)) };
       const code = id === "command" ? commandLine(text) : h("code", {}, text);
       return {
         id,
