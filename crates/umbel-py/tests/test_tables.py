@@ -204,3 +204,87 @@ def test_prefixes_of_both_sides():
     left, right = ["id,v", "1,a"], ["id,v", "1,b"]
     joined = umbel.join(left, right, on="id", records="csv", left_prefix="l_", prefix="r_")
     assert list(joined) == ["id,l_v,r_v", "1,a,b"]
+
+
+def test_one_time_has_one_text(tmp_path):
+    """A finer unit, or another time zone, made equal times differ, and nothing was common."""
+    times = [datetime.datetime(2020, 1, 1, 10), datetime.datetime(2020, 1, 1, 10, 0, 0, 500_000), None]
+    units = [pa.table({"at": pa.array(times, pa.timestamp(unit)), "n": [1, 2, 3]}) for unit in ("ms", "us", "ns")]
+    zones = [units[1].set_column(0, "at", units[1]["at"].cast(pa.timestamp("us", zone))) for zone in ("UTC", "Europe/Berlin")]
+    hours = [pa.table({"at": pa.array([datetime.time(1, 2, 3)], pa.time64(unit)), "n": [1]}) for unit in ("us", "ns")]
+    for tables in (units, zones, hours):
+        for first in tables:
+            for other in tables:
+                assert umbel.common(first, other).to_arrow() == first
+                assert umbel.dedup(first, other, key="at").to_arrow().schema == first.schema
+    frame = units[2].to_pandas()
+    assert umbel.common(pl.from_arrow(units[1]), frame, key="at").to_polars()["n"].to_list() == [1, 2, 3]
+    (tmp_path / "log.csv").write_text("at,n\n2020-01-01 10:00:00.5,2\n")
+    assert umbel.common(frame, tmp_path / "log.csv", key="at").to_pandas()["n"].tolist() == [2]
+
+
+def test_columns_that_are_never_equal_are_refused():
+    """They had nothing in common, without a reason."""
+    at = pa.array([datetime.datetime(2020, 1, 1)], pa.timestamp("us"))
+    columns = {
+        "time without a zone": at,
+        "time in UTC": at.cast(pa.timestamp("us", "UTC")),
+        "date32": at.cast(pa.date32()),
+        "2 places": pa.array([1]).cast(pa.decimal128(21, 2)),
+        "3 places": pa.array([1]).cast(pa.decimal128(22, 3)),
+        "a number": pa.array([1]),
+        "bool": pa.array([True]),
+    }
+    for name, column in columns.items():
+        for other, with_ in columns.items():
+            tables = pa.table({"x": [1], "k": column}), pa.table({"k": with_, "x": [1]})
+            if name == other:
+                assert len(umbel.common(*tables, key="k")) == 2
+                continue
+            for job in (umbel.common, umbel.except_, umbel.dedup):
+                with pytest.raises(TypeError, match=f"input 2: column k is written as .*{other}.*, and k of input 1 as .*{name}"):
+                    job(*tables, key="k")
+            with pytest.raises(TypeError, match="input 2: column k"):
+                umbel.join(*tables, on="k")
+        assert list(umbel.common(pa.table({"k": column}), pa.table({"k": ["no"]}))) == ["k"]
+    assert len(umbel.common(pa.table({"k": [1, 2]}), pa.table({"k": [2.0, 0.5]}))) == 2
+
+
+def test_words_of_polars_are_text():
+    """Polars has the words of a dictionary as views, of which pyarrow cannot take some."""
+    for of in (pl.Categorical, pl.Enum(["x", "y"])):
+        table = pl.DataFrame({"a": pl.Series(["x", None, "y", "x"], dtype=of), "n": [1, 2, 3, 1]})
+        assert umbel.dedup(table).to_polars().rows() == [("x", 1), (None, 2), ("y", 3)]
+
+
+def test_the_rows_of_a_table_do_not_go_through_python_one_by_one(monkeypatch):
+    """A second table was searched for bare keys, and read line by line from then on."""
+    lines = []
+    monkeypatch.setattr(umbel._tables.Rows, "__next__", lambda rows: lines.append(rows), raising=False)
+    left, right = pd.DataFrame({"id": [1, 2], "n": [1, 2]}), pd.DataFrame({"id": [2, 3], "n": [1, 2]})
+    assert umbel.common(left, right, key="id").to_pandas()["id"].tolist() == [2] and not lines
+    with pytest.raises(ValueError, match='input 1: the header has no field "ids"'):
+        umbel.common(left, right, key="ids")
+
+
+def test_parquet_files_and_names_of_files(tmp_path):
+    import pyarrow.parquet as pq
+
+    left, right = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]}), pa.table({"id": [2, 3, 4], "city": ["x", "y", "z"]})
+    for name, table in (("left", left), ("right", right)):
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+        table.to_pandas().to_csv(tmp_path / f"{name}.csv", index=False)
+        table.to_pandas().to_csv(tmp_path / f"{name}.tsv.gz", index=False, sep="\t")
+    for suffix in ("parquet", "csv", "tsv.gz"):
+        paths = tmp_path / f"left.{suffix}", str(tmp_path / f"right.{suffix}")
+        assert umbel.common(*paths, key="id").to_arrow().equals(left.slice(1)), suffix
+        assert umbel.join(*paths, on="id").to_arrow()["city"].to_pylist() == ["x", "y"]
+    assert len(umbel.common(tmp_path / "left.parquet", tmp_path / "right.csv", key="id")) == 3
+    assert len(umbel.common(ds.dataset(tmp_path / "left.parquet"), right, key="id")) == 3
+    # Without a key, they are lines.
+    assert list(umbel.common(tmp_path / "left.csv", ["2,b"])) == ["2,b"]
+    (tmp_path / "ids.txt").write_text("2\n")
+    with pytest.raises(ValueError, match="set the format with records"):
+        umbel.common(tmp_path / "left.csv", tmp_path / "ids.txt", key="id")
+    with pytest.raises(ValueError, match="results are written as text"):
+        umbel.dedup(left, out=tmp_path / "out.parquet")

@@ -11,11 +11,11 @@ from itertools import chain, islice
 from logging import getLogger
 from os import PathLike, fsdecode
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, Unpack, overload
 
 from . import _remote
 from ._reports import Explanation, Report
-from ._tables import Lines, Rows, is_relation, is_table
+from ._tables import Lines, Rows, is_relation, is_table, parquet
 from ._umbel import _job
 
 _log = getLogger("umbel")
@@ -139,7 +139,7 @@ def _each(name: str, given: Sequence[Any], inputs: int) -> list[Any]:
     return list(given)
 
 
-def _is_path(value: Input) -> bool:
+def _is_path(value: Input) -> TypeGuard[Path]:
     return isinstance(value, (str, bytes, PathLike))
 
 
@@ -151,6 +151,8 @@ def _are_keys(inputs: list[Any], number: int, options: dict[str, Any], name: str
     """Whether an input is one of bare keys: a column whose key has a name, one value per line under no header, or, next to
     JSON lines, values that are no objects or arrays. An iterator is replaced by one that has its first value again."""
     records, value = options["records"], inputs[number]
+    if isinstance(value, Rows):
+        return False
     has_header = records in ("csv", "tsv") and options.get("header", True)
     if _is_path(value) or not (records == "jsonl" or (has_header and not name.isdecimal())):
         return False
@@ -237,9 +239,29 @@ def _per_input(verb: str, options: dict[str, Any], inputs: list[Input], of_all: 
     options["bare"] = sorted(bare)
 
 
+def _named_form(path: Path) -> str | None:
+    """The form of records that the name of a file says, which may be compressed."""
+    name = fsdecode(path).lower()
+    for suffix in (".gz", ".zst", ".xz", ".bz2", ".lz4"):
+        name = name.removesuffix(suffix)
+    forms = {"csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet", "pq": "parquet"}
+    return forms.get(name.rpartition(".")[2]) if "." in name else None
+
+
+def _forms_by_name(inputs: list[Input], options: dict[str, Any]) -> None:
+    """Opens Parquet files, and takes the form of the records that have a key from the names of the files, if all say the same."""
+    for number, of in enumerate(inputs):
+        if _is_path(of) and _named_form(of) == "parquet" and "://" not in fsdecode(of):
+            inputs[number] = parquet(fsdecode(of))
+    forms = {_named_form(of) for of in inputs if _is_path(of)}
+    if options.get("key") and options.get("records") is None and len(forms) == 1 and None not in forms:
+        options["records"] = forms.pop()
+
+
 def _tables(inputs: list[Input], options: dict[str, Any]) -> list[Any]:
     """Replaces tables by their rows as CSV; returns their schemas."""
     schemas: list[Any] = []
+    _forms_by_name(inputs, options)
     several = sum(map(is_relation, inputs)) > 1
     for number, table in enumerate(inputs):
         if not is_table(table):
@@ -258,6 +280,23 @@ def _tables(inputs: list[Input], options: dict[str, Any]) -> list[Any]:
         inputs[number] = rows = Rows(table, number, delimiters[min(number, len(delimiters) - 1)], several)
         schemas.append(rows.schema)
     return schemas
+
+
+def _alike(inputs: Sequence[Input], options: dict[str, Any]) -> None:
+    """Refuses tables with columns to compare that are never equal, because their types are written in other ways."""
+    tables = [(number, of) for number, of in enumerate(inputs) if isinstance(of, Rows)]
+    if options.get("by_name") or not tables:
+        return
+    # The inputs after the first may name the fields of the key differently.
+    key = [options["key"], options.get("others") or options["key"]]
+    (first, rows), *rest = tables
+    for number, other in rest:
+        # Whole rows are compared by the names of their columns, in whatever order.
+        for name, of in zip(key[first > 0] or rows.schema.names, key[1] or rows.schema.names):
+            if (rows.schema.names.count(name), other.schema.names.count(of)) != (1, 1):
+                continue
+            if (this := rows.written(name)) != (that := other.written(of)) and this and that:
+                raise TypeError(f"input {number + 1}: column {of} is written as {that}, and {name} of input {first + 1} as {this}; cast one of them")
 
 
 def _check(verb: str, options: dict[str, Any]) -> None:
@@ -320,6 +359,10 @@ def _run(
         value = options.pop(several, None)
         options[several] = [value] if isinstance(value, str) else list(value or ())
     options.update(ignored=ignored, by_name=by_name)
+    _alike(inputs, options)
+    for out in outs.values():
+        if out is not None and _named_form(out) == "parquet":
+            raise ValueError(f"{fsdecode(out)}: results are written as text; leave it out, and write to_arrow() with pyarrow.parquet.write_table")
     refuse({**options, **own})
     with (
         _local(outs, options.get("tmp")) as local,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Rows of a table that are written together.
 _ROWS = 1 << 16
+# The zeros at the end of the fraction of a time, of which there are more in a column of a finer unit.
+_ZEROS = r"(\.\d*[1-9])0+(Z?)$|\.0+(Z?)$"
 
 
 def _library(value: Any) -> tuple[str, str]:
@@ -31,7 +33,7 @@ def _library(value: Any) -> tuple[str, str]:
 
 def is_table(value: Any) -> bool:
     """Whether it has rows of columns."""
-    return _library(value) in {
+    return _is_dataset(value) or _library(value) in {
         ("pandas", "DataFrame"),
         ("polars", "DataFrame"),
         ("polars", "LazyFrame"),
@@ -44,6 +46,19 @@ def is_table(value: Any) -> bool:
     }
 
 
+def _is_dataset(value: Any) -> bool:
+    """Whether it is a dataset of pyarrow, which has classes for files, tables in memory, and unions of these."""
+    return _library(value)[0] == "pyarrow" and hasattr(value, "scanner")
+
+
+def parquet(path: str) -> Any:
+    """The rows of a Parquet file."""
+    _pyarrow("a Parquet file as an input")
+    import pyarrow.dataset  # type: ignore[import-untyped,unused-ignore]
+
+    return pyarrow.dataset.dataset(path, format="parquet")
+
+
 def is_relation(value: Any) -> bool:
     """Whether it is one of DuckDB, whose connection has one open result at a time."""
     return _library(value)[0] == "duckdb"
@@ -52,6 +67,7 @@ def is_relation(value: Any) -> bool:
 def _pyarrow(what: str) -> Any:
     try:
         import pyarrow  # type: ignore[import-untyped,unused-ignore]
+        import pyarrow.compute  # type: ignore[import-untyped,unused-ignore]
         import pyarrow.csv  # type: ignore[import-untyped,unused-ignore]
         import pyarrow.json  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
@@ -75,6 +91,8 @@ class Rows(io.RawIOBase):
             table = table.to_arrow_table()
         elif name == "LazyFrame":
             table = table.collect_batches()
+        elif _is_dataset(table):
+            table = table.scanner().to_reader()
         elif name == "Scanner":
             table = table.to_reader()
         if isinstance(table, (pa.Table, pa.RecordBatch)):
@@ -104,9 +122,34 @@ class Rows(io.RawIOBase):
         options = pa.csv.WriteOptions(include_header=False, delimiter=self._delimiter)
         for batch in reader:
             for start in range(0, batch.num_rows, _ROWS):
-                out = io.BytesIO()
-                pa.csv.write_csv(pa.Table.from_batches([batch.slice(start, _ROWS)]).cast(self.schema), out, options)
+                out, columns = io.BytesIO(), batch.slice(start, _ROWS).columns
+                columns = [self._text(column, of) for column, of in zip(columns, self.schema.types)]
+                pa.csv.write_csv(pa.RecordBatch.from_arrays(columns, self.schema.names), out, options)
                 yield out.getvalue()
+
+    def _text(self, column: Any, of: Any) -> Any:
+        """A column as it is written: values that are equal have one text, whatever the unit and the time zone."""
+        pa, types = self._pa, self._pa.types
+        if types.is_dictionary(column.type):
+            column = column.dictionary.cast(of).take(column.indices)
+        if not types.is_timestamp(of) and not types.is_time(of):
+            return column.cast(of)
+        if types.is_timestamp(of) and of.tz:
+            column = column.cast(pa.timestamp(of.unit, "UTC"))
+        return pa.compute.replace_substring_regex(column.cast(pa.string()), _ZEROS, r"\1\2\3")
+
+    def written(self, name: str) -> str:
+        """How the values of a column are written: values of two columns are equal only if that is the same, or one is text."""
+        of, types = self.schema.field(name).type, self._pa.types
+        if types.is_string(of):
+            return ""
+        if types.is_timestamp(of):
+            return "a time in UTC" if of.tz else "a time without a zone"
+        if types.is_decimal(of) and of.scale > 0:
+            return f"a decimal with {of.scale} places"
+        if types.is_integer(of) or types.is_floating(of) or types.is_decimal(of):
+            return "a number"
+        return "a time of day" if types.is_time(of) else str(of)
 
     def readable(self) -> bool:
         return True
