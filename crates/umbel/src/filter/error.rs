@@ -219,7 +219,7 @@ pub enum MergeError {
     CellsDiffer(u32, u32),
     /// The sizes differ, in this unit. The larger filter would have to be folded, which raises its rate.
     #[error(
-        "the filters have {0} and {1} {2}, and folding the larger to the smaller size would raise its rate; plan both for the same number of keys, or allow folding"
+        "the filters have {0} and {1} {2}, and folding the larger to the smaller size would raise its rate; plan both for the same keys and fpp, or fold the larger one"
     )]
     SizesDiffer(u64, u64, &'static str),
     /// A filter of this size does not fold by this divisor; with the unit of the size.
@@ -234,7 +234,7 @@ pub enum MergeError {
     /// Neither size is a multiple of the other, so neither filter folds to the other; with their unit.
     #[error(
         "sizes of {0} and {1} {2} do not fold to each other (one must divide the other); \
-         plan both for the same number of keys, or for numbers that differ by a power of two"
+         plan both for the same keys and fpp, or for numbers of keys that differ by a power of two"
     )]
     NotFoldable(u64, u64, &'static str),
     /// The attributes of rows differ.

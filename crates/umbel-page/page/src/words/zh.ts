@@ -520,8 +520,8 @@ const CORE: [english: string, chinese: string][] = [
   ["the numbers of probes per key differ ({} and {}); plan both for the same fpp", "每键探测次数不同（{} 与 {}）；请按同一误判率规划"],
   ["the cells differ in size ({} and {} bits); plan both with cells of the same size", "单元大小不同（{} 位与 {} 位）；请按相同参数规划"],
   [
-    "sizes of {} and {} blocks do not fold to each other (one must divide the other); plan both for the same number of keys, or for numbers that differ by a power of two",
-    "{} 块与 {} 块的大小无法相互折叠（须一方能整除另一方）；请按相同的键数规划，或使键数相差 2 的幂",
+    "sizes of {} and {} blocks do not fold to each other (one must divide the other); plan both for the same keys and fpp, or for numbers of keys that differ by a power of two",
+    "{} 块与 {} 块的大小无法相互折叠（须一方能整除另一方）；请按相同的键数和误判率规划，或使键数相差 2 的幂",
   ],
   [
     "one filter has rows of {}, the other of {}; only rows of the same attributes in the same order merge",

@@ -327,7 +327,7 @@ impl ScalableCore<&[Block]> {
             false => Estimate { low, value: keys, high: keys, deviation: f64::INFINITY },
         };
         let bits = self.bits();
-        let fpp = -f64::exp_m1(none);
+        let fpp = 0.0 - f64::exp_m1(none);
         let room = self.room();
         let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), keys, fpp);
         let unusual = growth(self.plan.variant) == Growth::Even;
