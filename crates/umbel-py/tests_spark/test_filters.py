@@ -88,6 +88,8 @@ def test_nulls_among_long_integers_without_functions_of_arrow_columns(spark, mon
     filter.update(key for key in keys if key)
     expected = [None if key is None else key != 0 for key in keys]
     assert [row.found for row in table.select(us.maybe_in(table, "n", filter).alias("found")).collect()] == expected
+    filter.clear()
+    filter.describe([])
     filter.add_rows([(key, "a") for key in keys if key])
     assert [row.found for row in table.select(us.maybe_in(table, ["n", "t"], filter).alias("found")).collect()] == expected
     # The hashes of keys with nulls.
@@ -231,6 +233,26 @@ def test_filters_of_rows_are_looked_up_by_name(spark):
         assert [row.found for row in found] == expected
     with pytest.raises(ValueError, match="holds rows of user, item, found price; rename"):
         us.maybe_in(table.withColumnRenamed("item", "price"), "price", filter)
+
+
+def test_filters_of_named_fields_are_looked_up_by_these(spark, tmp_path):
+    filter = umbel.Bloom(1_000, 1e-9)
+    table = spark.createDataFrame([("ann", 8), ("bob", 8), (None, 8)], "user string, item int")
+    filter.add_rows(table.where("user = 'bob'").toPandas(), ["user", "item"])
+    found = table.select(us.maybe_in(table, ["user", "item"], filter).alias("found")).collect()
+    assert [row.found for row in found] == [False, True, None]
+    for names in (["item", "user"], "user"):
+        with pytest.raises(ValueError, match="built from user, item, found .*; rename"):
+            us.maybe_in(table, names, filter)
+    us.save(filter, tmp_path / "rows.umbel")
+    new = us.dedup(table, ["user", "item"], f"{tmp_path}/rows.umbel")
+    assert new.rows.count() == 2
+    new.write(f"{tmp_path}/new")
+    assert us.load(tmp_path / "rows.umbel").contains_rows([("ann", 8), ("bob", 8), (8, "bob")]) == [True, True, False]
+    changed = umbel.Bloom(1_000)
+    changed.describe([("type", "text"), ("normalization", "ignore-case")])
+    with pytest.raises(ValueError, match="made with ignore-case"):
+        us.maybe_in(table, "user", changed)
 
 
 def test_columns_are_asked_in_the_form_of_the_filter(spark, tmp_path):

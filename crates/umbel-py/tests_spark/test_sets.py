@@ -325,3 +325,11 @@ def test_an_executor_is_killed(spark, large):
     assert killed and killed[0] in before
     assert found == expected
     assert found[0] == LARGE // 100
+
+
+def test_an_option_that_is_none_is_refused(spark):
+    """It was ignored."""
+    table = spark.range(3)
+    for call in (lambda: us.semi_join(table, table, "id", how="left"), lambda: us.distinct(table, prunes=True)):
+        with pytest.raises(TypeError, match="has no option (how|prunes); its options are prune, limit and explain"):
+            call()

@@ -59,6 +59,12 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
     fields = shared.filter.names if isinstance(shared.filter, umbel.Attributes) else None
     if fields is not None and not set(names) <= set(fields):
         raise ValueError(f"the filter holds rows of {', '.join(fields)}, found {', '.join(names)}; rename the columns")
+    held = [] if fields is not None else fields_in(shared.filter)
+    # A key of one field is its bytes, whatever its name.
+    if held and held != names and (len(held), len(names)) != (1, 1):
+        raise ValueError(f"the filter was built from {', '.join(held)}, found {', '.join(names)}; rename the columns if they hold the same")
+    if steps := [step for name, step in shared.filter.description if name == "normalization"]:
+        raise ValueError(f"the filter's keys were made with {', '.join(steps)}, which Spark does not do; build it from the keys as they are")
     if len(names) == 1 and fields is None:
         types = [asked_as(shared.filter, types[0])]
     columns = [java_key(field) for field in types] if shared.in_java else [F.col(quoted(name)) for name in names]
@@ -69,7 +75,7 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
         found = found_in(shared, columns[0])
     else:
         # A struct with field names of our own: a key may name a column twice.
-        places = [str(place) for place in range(len(names))] if fields is None else names
+        places = [str(place) for place in range(len(names))] if fields is None and not held else names
         row = F.struct(*[column.alias(place) for column, place in zip(columns, places)])
         found = found_in(shared, row, lambda rows: shared.filter.contains_rows(rows, places))
     if shared is not filter:
@@ -89,6 +95,11 @@ def asked_as(filter: Filter, field: T.StructField) -> T.StructField:
         found = field.dataType.simpleString()
         raise TypeError(f'column {field.name}: the filter holds {held}, found {found}; cast("{other}") a column of the same keys')
     return field
+
+
+def fields_in(filter: Filter) -> list[str]:
+    """The fields that a filter's keys were made of, if it names them."""
+    return [value for name, value in filter.description if name == "field"]
 
 
 def there(number: Column) -> Column:
@@ -185,7 +196,8 @@ def union(df: DataFrame, make: Callable[[], Filter], empty: Filter | None = None
         if batch.num_columns == 1:
             filter.add_many(batch.column(0), threads=1)
         else:
-            filter.add_rows(batch, batch.schema.names)
+            names = fields_in(filter) or batch.schema.names
+            filter.add_rows(batch.rename_columns(names), names)
 
     empty = make() if empty is None else empty
     java: Callable[[DataFrame], DataFrame] | None = None

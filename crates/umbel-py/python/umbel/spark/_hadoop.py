@@ -26,7 +26,7 @@ _OBJECT_STORES = {"s3", "s3a", "s3n", "gs", "oss", "cosn", "obs"}
 _STALE = 600.0
 
 
-def save(filter: Filter, path: str, *, spark: SparkSession | None = None) -> None:
+def save(filter: Filter, path: str | os.PathLike[str], *, spark: SparkSession | None = None) -> None:
     """Writes a filter as a file that every door of umbel opens.
 
     Readers see the old file or the new one, whole: on file systems it is written under another name and renamed; object
@@ -57,7 +57,7 @@ def save(filter: Filter, path: str, *, spark: SparkSession | None = None) -> Non
             raise
 
 
-def load(path: str, *, secret: bytes | None = None, spark: SparkSession | None = None) -> Any:
+def load(path: str | os.PathLike[str], *, secret: bytes | None = None, spark: SparkSession | None = None) -> Any:
     """The filter in a file, checked byte for byte as `umbel.open` does.
 
     Raises `FileNotFoundError`, `OSError` when the file system refuses, and `ValueError` for a damaged file or one that is not a
@@ -74,7 +74,7 @@ def load(path: str, *, secret: bytes | None = None, spark: SparkSession | None =
         try:
             return umbel.open(local, secret=secret)
         except ValueError as error:
-            raise ValueError(str(error).replace(local, path)) from None
+            raise ValueError(str(error).replace(local, place.given)) from None
 
 
 def saved(path: str, spark: SparkSession) -> Filter | None:
@@ -136,11 +136,11 @@ def to_native(filter: umbel.Foreign, *, spark: SparkSession | None = None) -> An
 class _Place:
     """A path, and the file system that it is on."""
 
-    def __init__(self, path: str, spark: SparkSession | None) -> None:
+    def __init__(self, path: str | os.PathLike[str], spark: SparkSession | None) -> None:
         session = classic(spark)
         self.jvm: Any = session._jvm
         self.gateway: Any = session.sparkContext._gateway
-        self.given = path
+        self.given = path = os.fspath(path)
         with self.errors():
             self.conf = session._jsparkSession.sessionState().newHadoopConf()
             bare = self.new_path(path)

@@ -76,6 +76,8 @@ class Job:
     ) -> None:
         """For tables with the key columns `on`, by their positions; None means whole rows."""
         classic(tables[0].sparkSession)
+        if others := options.keys() - Options.__annotations__.keys():
+            raise TypeError(f"{operation}() has no option {min(others)}; its options are {', '.join(Options.__annotations__)} and explain")
         self.operation = operation
         self.nulls = on is None
         self.named = [table.schema.fields if on is None else fields_of(table, on) for table in tables]
