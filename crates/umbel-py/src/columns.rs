@@ -194,11 +194,7 @@ fn of_pandas<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         {
             return Ok(dictionary);
         }
-        // The code of a missing value is -1: the last one.
-        let numpy = py.import("numpy")?;
-        let objects = numpy.call_method1("asarray", (categories, "object"))?;
-        let objects = numpy.call_method1("append", (objects, py.None()))?;
-        return objects.get_item(array.getattr("codes")?);
+        return array.call_method1("astype", ("object",));
     }
     match dtype.getattr_opt("numpy_dtype")? {
         // Integers that may be missing: as they are, not as floats.

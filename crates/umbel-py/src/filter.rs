@@ -105,7 +105,7 @@ impl Filter {
     pub(crate) fn contains_at_once(&self, py: Python<'_>, key: impl Element) -> Option<bool> {
         match &*self.inner.try_read(py)? {
             Inner::Own(own) if own.kind() != Kind::Attributes => {
-                fits(form(own), key.key().form()).then(|| own.contains(key))
+                fits(form(own.description()).ok()?, key.key().form()).then(|| own.contains(key))
             }
             _ => None,
         }
@@ -116,7 +116,7 @@ impl Filter {
     pub(crate) fn add_at_once(&self, py: Python<'_>, key: impl Element) -> Option<bool> {
         let mut inner = self.inner.try_write(py)?;
         let Inner::Own(own) = &mut *inner else { return None };
-        form(own).filter(|own| fits(Some(*own), key.key().form()))?;
+        form(own.description()).ok()?.filter(|own| fits(Some(*own), key.key().form()))?;
         // The last key before a check for too many is added elsewhere.
         if self.unchecked.load(Relaxed) < 2 {
             return None;
@@ -310,7 +310,9 @@ impl Filter {
         answers: &mut Answers,
     ) -> PyResult<()> {
         if operation != Operation::Contains {
-            self.inner.look(py, |inner| check(inner, column))?;
+            self.inner.look(py, |inner| {
+                check(inner, column).and_then(|()| inner.check_form(column.form()))
+            })?;
         }
         let answers = answers.more(column.len(), column.validity());
         Ok(match operation {
@@ -387,7 +389,7 @@ impl Filter {
             match inner {
                 Inner::Own(own) if column.len() >= columns::MANY => {
                     note_form(own, column.form())?;
-                    let form = form(own);
+                    let form = form(own.description())?;
                     own.insert_in_parts(threads, column.len(), |filter, part, parts| {
                         column.visit_part(part, parts, &mut InsertOwn { filter, form })
                     })?;

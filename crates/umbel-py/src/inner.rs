@@ -1,11 +1,11 @@
 //! The filter behind a Python object: one of umbel in memory, one in a mapped file, or one of another system.
 
-use umbel::{AnyFilter, Filter, Insert, KeyForm, KeyHasher, Kind, MappedBlocks};
+use umbel::{AnyFilter, Filter, Insert, KeyDescription, KeyForm, KeyHasher, Kind, MappedBlocks};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, KeyType};
 
 use crate::arrays::{Answer, Visit};
 use crate::errors::Failure;
-use crate::keys::{Element, ForeignKey, KeyRef, form_of, in_form};
+use crate::keys::{Element, ForeignKey, KeyRef, form_of, in_form, refuse_form};
 use crate::shared::Open;
 
 pub(crate) enum Inner {
@@ -87,14 +87,14 @@ impl Inner {
     pub(crate) fn insert(&mut self, key: KeyRef<'_>) -> Result<bool, Failure> {
         match self {
             Self::Own(filter) => {
-                note(filter, &[key])?;
-                Ok(in_form!(form(filter), &[key], true, keys => filter.try_insert(keys[0])?))
+                note_form(filter, Some(key.form()))?;
+                let form = form(filter.description())?;
+                Ok(in_form!(form, &[key], true, keys => filter.try_insert(keys[0])?))
             }
             Self::Foreign(other) => other.one(key, |filter, key| filter.insert(key)),
             Self::Shared(open) => {
                 let file = open.file()?;
-                let form = file.description().form();
-                Ok(in_form!(form, &[key], false, keys => file.insert(keys[0])))
+                Ok(in_form!(form(file.description())?, &[key], false, keys => file.insert(keys[0])))
             }
             mapped => mapped.own_mut("add").map(|_| unreachable!("it is mapped")),
         }
@@ -104,13 +104,12 @@ impl Inner {
     pub(crate) fn insert_all<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         match self {
             Self::Own(filter) => {
-                note(filter, keys)?;
-                let form = form(filter);
-                InsertOwn { filter, form }.visit(keys)
+                note_form(filter, form_of(keys))?;
+                InsertOwn { form: form(filter.description())?, filter }.visit(keys)
             }
             Self::Shared(open) => {
                 let file = open.file()?;
-                in_form!(file.description().form(), keys, false, keys => file.insert_all(keys));
+                in_form!(form(file.description())?, keys, false, keys => file.insert_all(keys));
                 Ok(())
             }
             Self::Foreign(other) => keys.iter().try_for_each(|key| {
@@ -125,12 +124,13 @@ impl Inner {
     pub(crate) fn contains(&self, key: KeyRef<'_>) -> Result<bool, Failure> {
         if let Self::Shared(open) = self {
             let file = open.file()?;
-            let form = file.description().form();
-            return Ok(in_form!(form, &[key], false, keys => file.contains(keys[0])));
+            return Ok(
+                in_form!(form(file.description())?, &[key], false, keys => file.contains(keys[0])),
+            );
         }
         of_inner!(self, own => match own {
             AnyFilter::Attributes(rows) => Err(only_rows(rows.names())),
-            own => Ok(in_form!(form(own), &[key], false, keys => own.contains(keys[0]))),
+            own => Ok(in_form!(form(own.description())?, &[key], false, keys => own.contains(keys[0]))),
         }, other => {
             let mut buffer = Vec::new();
             let made = ForeignKey::of(key, other.type_of(key), &mut buffer)?;
@@ -142,6 +142,16 @@ impl Inner {
     pub(crate) fn check<K: Element>(&self, keys: &[K]) -> Result<(), Failure> {
         match self {
             Self::Foreign(other) => other.with_keys(keys, |_| Ok(())),
+            _ => self.check_form(form_of(keys)),
+        }
+    }
+
+    /// Refuses keys of another form than the filter's: all would seem new.
+    pub(crate) fn check_form(&self, keys: Option<KeyForm>) -> Result<(), Failure> {
+        match self {
+            Self::Own(own) => {
+                refuse_form(form(own.description())?, |held| keys.is_some_and(|keys| keys != held))
+            }
             _ => Ok(()),
         }
     }
@@ -254,15 +264,14 @@ impl Answer for Access<'_> {
         let (inner, operation) = match self {
             Self::Read(Inner::Shared(open)) => {
                 let file = open.file()?;
-                let form = file.description().form();
-                in_form!(form, keys, false, keys => file.contains_all(keys, answers));
+                in_form!(form(file.description())?, keys, false, keys => file.contains_all(keys, answers));
                 return Ok(());
             }
             Self::Read(inner) => {
                 return of_inner!(inner, own => match own {
                     AnyFilter::Attributes(rows) => Err(only_rows(rows.names())),
                     own => {
-                        in_form!(form(own), keys, false, keys => own.contains_all(keys, answers));
+                        in_form!(form(own.description())?, keys, false, keys => own.contains_all(keys, answers));
                         Ok(())
                     }
                 }, other => other.with_keys(keys, |keys| other.filter.contains_all(keys, answers)));
@@ -277,19 +286,18 @@ impl Answer for Access<'_> {
             }
             (Inner::Shared(open), Operation::Add) => {
                 let file = open.file()?;
-                let form = file.description().form();
-                in_form!(form, keys, false, keys => file.insert_all_new(keys, answers));
+                in_form!(form(file.description())?, keys, false, keys => file.insert_all_new(keys, answers));
             }
             (inner, Operation::Remove) => {
                 let own = inner.own_mut("remove_many")?;
-                let form = form(own);
+                let form = form(own.description())?;
                 let own = own.as_counting_mut()?;
                 in_form!(form, keys, false, keys => own.remove_all(keys, answers));
             }
             (inner, _) => {
                 let own = inner.own_mut("add_new")?;
-                note(own, keys)?;
-                in_form!(form(own), keys, true, keys => own.try_insert_all_new(keys, answers)?);
+                note_form(own, form_of(keys))?;
+                in_form!(form(own.description())?, keys, true, keys => own.try_insert_all_new(keys, answers)?);
             }
         }
         Ok(())
@@ -305,19 +313,21 @@ impl Visit for Check<'_> {
     }
 }
 
-/// The form of a filter's keys, if it is noted.
+/// The form of a filter's keys, if it is noted. Refuses a filter whose keys were changed before they were hashed: it would miss them.
 #[inline]
-pub(crate) fn form(own: &impl Filter) -> Option<KeyForm> {
-    own.description().form()
+pub(crate) fn form(held: &KeyDescription) -> Result<Option<KeyForm>, Failure> {
+    match held.values("normalization").next() {
+        None => Ok(held.form()),
+        Some(step) => Err(Failure::Value(format!(
+            "the filter's keys were made with {step}, which Python does not do: look them up with umbel filter query, or make yours \
+             alike and take `normalization` out of the description with describe()"
+        ))),
+    }
 }
 
 /// Notes the form of keys that are added. In a filter of text, integers become text.
-pub(crate) fn note<K: Element>(own: &mut AnyFilter, keys: &[K]) -> Result<(), Failure> {
-    note_form(own, form_of(keys))
-}
-
 pub(crate) fn note_form(own: &mut AnyFilter, added: Option<KeyForm>) -> Result<(), Failure> {
-    match (form(own), added) {
+    match (form(own.description())?, added) {
         (_, None) | (Some(KeyForm::Text), _) => Ok(()),
         (Some(own), Some(added)) if own.with(added) == own => Ok(()),
         (_, Some(added)) => Ok(own.note(added)?),

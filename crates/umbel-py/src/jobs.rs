@@ -28,7 +28,7 @@ use umbel_sets::{
 };
 
 use crate::calls;
-use crate::errors::number;
+use crate::errors::{number, of_file};
 use crate::feeds::Feeds;
 use crate::forms::{EMPTY, flag, form, fpp, list, option, word};
 use crate::lines::Lines;
@@ -445,9 +445,11 @@ fn opened(
 pub(crate) fn of_job(error: anyhow::Error) -> PyErr {
     let text = format!("{error:#}");
     if let Some(io) = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>()) {
-        return match number(io) {
-            Some(number) => PyOSError::new_err((number, text)),
-            None => PyOSError::new_err(text),
+        let path = text.strip_suffix(&io.to_string()).and_then(|of| of.strip_suffix(": "));
+        return match (path, number(io)) {
+            (Some(path), _) => of_file(io, path),
+            (None, Some(number)) => PyOSError::new_err((number, text)),
+            (None, None) => PyOSError::new_err(text),
         };
     }
     match error.downcast_ref::<Error>() {

@@ -4,6 +4,8 @@
 
 #![allow(unsafe_code)] // Two Python functions that are called for every key.
 
+use std::borrow::Cow;
+
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -25,7 +27,17 @@ pub(crate) enum KeyRef<'a> {
     Float(f64),
 }
 
-impl KeyRef<'_> {
+impl<'a> KeyRef<'a> {
+    /// The key as text: an integer is its decimal digits.
+    pub(crate) fn text(self) -> Cow<'a, [u8]> {
+        match self {
+            Self::Bytes(bytes) => bytes.into(),
+            Self::Int(int) => int.to_string().into_bytes().into(),
+            Self::Large(int) => int.to_string().into_bytes().into(),
+            Self::Float(float) => unreachable!("{float} was taken for a key"),
+        }
+    }
+
     /// The form of the key in a filter of umbel.
     #[inline]
     pub(crate) fn form(self) -> KeyForm {
@@ -37,63 +49,46 @@ impl KeyRef<'_> {
     }
 }
 
-/// Keys as a filter of text has them: integers are their decimal digits.
-#[derive(Default)]
-pub(crate) struct Texts {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+/// Keys as a filter of a form has them, if they differ: in one of text, integers are their decimal digits. Refuses what is
+/// certainly not in it; keys that are `added` may give it another form.
+pub(crate) fn texts<K: Element>(
+    form: Option<KeyForm>,
+    keys: &[K],
+    added: bool,
+) -> Result<Option<Vec<Cow<'_, [u8]>>>, Failure> {
+    let other = |form| keys.iter().any(|key| key.key().form() != form);
+    if !added {
+        refuse_form(form, other)?;
+    }
+    let differ = form == Some(KeyForm::Text) && other(KeyForm::Bytes);
+    Ok(differ.then(|| keys.iter().map(|key| key.key().text()).collect()))
 }
 
-impl Texts {
-    /// The texts of keys for a filter of a form, if they differ from the keys. Refuses what is certainly not in it; keys
-    /// that are `added` may give it another form.
-    pub(crate) fn of<K: Element>(
-        form: Option<KeyForm>,
-        keys: &[K],
-        added: bool,
-    ) -> Result<Option<Self>, Failure> {
-        let other = |form| keys.iter().any(|key| key.key().form() != form);
-        match form {
-            Some(KeyForm::Text) if other(KeyForm::Bytes) => {
-                let mut texts = Self::default();
-                for key in keys {
-                    texts.push(key.key());
-                }
-                Ok(Some(texts))
-            }
-            Some(KeyForm::Bytes) if !added && other(KeyForm::Bytes) => Err(Failure::Type(
-                "the filter holds text and bytes, found an int; give str(key), or column.astype(str)".to_owned(),
-            )),
-            Some(KeyForm::Integer) if !added && other(KeyForm::Integer) => Err(Failure::Type(
-                "the filter holds integers, found text or bytes; give int(key), or column.astype(\"int64\")".to_owned(),
-            )),
-            _ => Ok(None),
+/// Refuses keys for a filter of a form if some are of an `other` one.
+pub(crate) fn refuse_form(
+    held: Option<KeyForm>,
+    other: impl Fn(KeyForm) -> bool,
+) -> Result<(), Failure> {
+    let text = match held {
+        Some(KeyForm::Bytes) if other(KeyForm::Bytes) => {
+            "the filter holds text and bytes, found an int; give str(key), or column.astype(str)"
         }
-    }
-
-    fn push(&mut self, key: KeyRef<'_>) {
-        match key {
-            KeyRef::Bytes(bytes) => self.bytes.extend_from_slice(bytes),
-            KeyRef::Int(int) => self.bytes.extend(int.to_string().bytes()),
-            KeyRef::Large(int) => self.bytes.extend(int.to_string().bytes()),
-            KeyRef::Float(float) => unreachable!("{float} was taken for a key"),
+        Some(KeyForm::Integer) if other(KeyForm::Integer) => {
+            "the filter holds integers, found text or bytes; give int(key), or column.astype(\"int64\")"
         }
-        self.ends.push(self.bytes.len());
-    }
-
-    pub(crate) fn all(&self) -> Vec<&[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end]).collect()
-    }
+        _ => return Ok(()),
+    };
+    Err(Failure::Type(text.to_owned()))
 }
 
-/// Does something with keys as a filter of a form has them, or returns the error of [`Texts::of`].
+/// Does something with keys as a filter of a form has them, or returns the error of [`texts`].
 macro_rules! in_form {
     ($form:expr, $keys:expr, $added:expr, $formed:ident => $does:expr) => {{
         let keys = $keys;
-        match $crate::keys::Texts::of($form, keys, $added)? {
+        match $crate::keys::texts($form, keys, $added)? {
             Some(texts) => {
-                let $formed = &texts.all()[..];
+                let texts: Vec<&[u8]> = texts.iter().map(|text| &**text).collect();
+                let $formed = &texts[..];
                 $does
             }
             None => {
@@ -189,12 +184,8 @@ impl<'a> ForeignKey<'a> {
             (KeyRef::Int(int), KeyType::I32) => F::I32(int.try_into().map_err(|_| {
                 Failure::Value(format!("{int} is out of range: keys of type i32 have 32 bits"))
             })?),
-            (KeyRef::Int(int), KeyType::Decimal) => {
-                buffer.extend(int.to_string().bytes());
-                return Ok(Self::Made(start, buffer.len()));
-            }
-            (KeyRef::Large(int), KeyType::Decimal) => {
-                buffer.extend(int.to_string().bytes());
+            (KeyRef::Int(_) | KeyRef::Large(_), KeyType::Decimal) => {
+                buffer.extend_from_slice(&key.text());
                 return Ok(Self::Made(start, buffer.len()));
             }
             (KeyRef::Float(float), KeyType::F64) => F::F64(float),
@@ -305,13 +296,6 @@ pub(crate) fn utf8<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a [u8]> {
     Some(unsafe { std::slice::from_raw_parts(start.cast(), length as usize) })
 }
 
-fn of_text<'a>(text: &'a Bound<'_, PyString>) -> PyResult<OneKey<'a>> {
-    match text.to_str() {
-        Ok(text) => Ok(OneKey::Ref(KeyRef::Bytes(text.as_bytes()))),
-        Err(_) => escaped(text).map(OneKey::Owned),
-    }
-}
-
 /// As [`OneKey::of`], for everything that [`small_int`] and [`utf8`] do not handle.
 #[inline(never)]
 fn of_other_types<'a>(value: &'a Bound<'_, PyAny>, takes: Takes) -> PyResult<OneKey<'a>> {
@@ -320,7 +304,10 @@ fn of_other_types<'a>(value: &'a Bound<'_, PyAny>, takes: Takes) -> PyResult<One
         return Ok(OneKey::Ref(KeyRef::Bytes(bytes.as_bytes())));
     }
     if let Ok(text) = value.cast::<PyString>() {
-        return of_text(text);
+        return match text.to_str() {
+            Ok(text) => Ok(OneKey::Ref(KeyRef::Bytes(text.as_bytes()))),
+            Err(_) => escaped(text).map(OneKey::Owned),
+        };
     }
     if value.is_instance_of::<PyBool>() {
         return Err(refused(value));

@@ -15,9 +15,7 @@ use crate::calls::Values;
 use crate::columns::{Column, Source, visit_items};
 use crate::errors::Failure;
 use crate::filter::Filter;
-use crate::inner::{
-    Access, Hashes, Inner, Operation, Other, form, note, note_form, of_inner, of_kind,
-};
+use crate::inner::{Access, Hashes, Inner, Operation, Other, form, note_form, of_inner, of_kind};
 use crate::keys::{OneKey, Takes, in_form};
 use crate::values::{Content, Names, Number, count, hasher, size};
 
@@ -226,7 +224,7 @@ impl Counting {
     fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u32> {
         let key = OneKey::of(key, Takes::Own)?;
         let inner = slf.as_super().get().inner.read(slf.py());
-        let form = of_inner!(&*inner, own => form(own), _other => None);
+        let form = of_inner!(&*inner, own => form(own.description())?, _other => None);
         let count = of_kind!(&*inner, Counting(filter) => {
             in_form!(form, &[key.key()], false, keys => filter.count(keys[0]))
         });
@@ -311,8 +309,8 @@ impl Window {
         let key = OneKey::of(key, Takes::Own)?;
         let add = |inner: &mut Inner| {
             let own = inner.own_mut("add_at")?;
-            note(own, &[key.key()])?;
-            let (form, window) = (form(own), window(inner)?);
+            note_form(own, Some(key.key().form()))?;
+            let (form, window) = (form(own.description())?, window(inner)?);
             Ok(in_form!(form, &[key.key()], true, keys => window.insert_at(keys[0], tick)?))
         };
         slf.as_super().get().add_by(slf.py(), add)
@@ -527,7 +525,7 @@ impl Map {
     fn value(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         let key = OneKey::of(key, Takes::Own)?;
         let inner = slf.as_super().get().inner.read(slf.py());
-        let form = of_inner!(&*inner, own => form(own), _other => None);
+        let form = of_inner!(&*inner, own => form(own.description())?, _other => None);
         let value = of_kind!(&*inner, Bloomier(map) => {
             in_form!(form, &[key.key()], false, keys => map.get(keys[0]))
         });

@@ -68,42 +68,30 @@ mod _umbel {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::answers::Mask;
-    #[pymodule_export]
-    use super::files::{from_bytes, open};
-    #[pymodule_export]
-    use super::filter::{Filter, OverfilledWarning};
-    #[pymodule_export]
-    use super::find::{find, index};
-    #[pymodule_export]
-    use super::jobs::job;
-    #[pymodule_export]
-    use super::kinds::{
-        Attributes, Bloom, Bloomier, Cascade, Coded, Counting, Foreign, Map, Scalable, Stable,
-        Window,
+    use super::{
+        answers::Mask,
+        files::{from_bytes, open},
+        filter::{Filter, OverfilledWarning},
+        find::{find, index},
+        jobs::job,
+        kinds::{
+            Attributes, Bloom, Bloomier, Cascade, Coded, Counting, Foreign, Map, Scalable, Stable,
+            Window,
+        },
+        lines::Lines,
+        methods::unpickled,
+        parquet::{filters, may_hold, parquet},
+        parts::Parts,
+        reports::{Parameters, compare, plan},
+        shared::Shared,
+        update::Update,
     };
-    #[pymodule_export]
-    use super::lines::Lines;
-    #[pymodule_export]
-    use super::methods::unpickled;
-    #[pymodule_export]
-    use super::parquet::{filters, may_hold, parquet};
-    #[pymodule_export]
-    use super::parts::Parts;
-    #[pymodule_export]
-    use super::reports::{Parameters, compare, plan};
-    #[pymodule_export]
-    use super::shared::Shared;
-    #[pymodule_export]
-    use super::update::Update;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::fork::register(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add(
-            "FORMATS",
-            umbel_foreign::Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>(),
-        )
+        let formats: Vec<_> = umbel_foreign::Format::ALL.iter().map(|of| of.name()).collect();
+        module.add("FORMATS", formats)
     }
 }

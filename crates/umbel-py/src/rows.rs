@@ -6,12 +6,13 @@
 
 use arrow_array::array::{Array, ArrayRef, StructArray, new_empty_array};
 use arrow_array::cast::AsArray;
+use arrow_array::downcast_integer;
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as D;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use umbel::{AnyFilter, Block, KeyForm, KeyHasher};
+use umbel::{AnyFilter, Block, Filter as _, KeyDescription, KeyForm, KeyHasher};
 
 use crate::answers::{Answers, Container, is_of_objects, library};
 use crate::arrays::{Answer, BATCH, cast, has_keys, places};
@@ -19,17 +20,12 @@ use crate::calls::Values;
 use crate::errors::Failure;
 use crate::filter::Filter;
 use crate::imports::Stream;
-use crate::inner::{Access, Inner, Operation, note_form, of_kind};
-use crate::keys::{KeyRef, OneKey, Takes, is_missing};
+use crate::inner::{Access, Inner, Operation, form, note_form, of_inner, of_kind};
+use crate::keys::{OneKey, Takes, is_missing, refuse_form};
 
 /// The bytes of a field.
 pub(crate) fn field(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    Ok(match OneKey::of(value, Takes::Own)?.key() {
-        KeyRef::Bytes(bytes) => bytes.to_vec(),
-        KeyRef::Int(int) => int.to_string().into_bytes(),
-        KeyRef::Large(int) => int.to_string().into_bytes(),
-        KeyRef::Float(_) => unreachable!("floats are refused"),
-    })
+    Ok(OneKey::of(value, Takes::Own)?.key().text().into_owned())
 }
 
 /// Bytes of rows after which they are processed, so large values do not pile up.
@@ -102,6 +98,13 @@ fn answer_rows(
 ) -> Result<(), Failure> {
     // Fields are text.
     if let Access::Write(Inner::Own(own), Operation::Add) = access {
+        refuse_form(form(own.description())?, |held| held != KeyForm::Bytes)?;
+        let mut held = own.description().clone();
+        let unnamed = held.form().is_none() && held.values("field").next().is_none();
+        if unnamed && !own.kind().rows() {
+            names.iter().try_for_each(|name| held.push("field", name))?;
+            own.describe(held);
+        }
         note_form(own, Some(KeyForm::Text))?;
     }
     match access {
@@ -114,7 +117,14 @@ fn answer_rows(
         Access::Write(Inner::Own(AnyFilter::Attributes(filter)), _) => {
             add(filter, names, rows, answers)
         }
-        access => access.answer(&rows.keys()?.values(), answers),
+        access => {
+            let inner = match access {
+                Access::Read(inner) => *inner,
+                Access::Write(inner, _) => &**inner,
+            };
+            check_names(inner, names)?;
+            access.answer(&rows.keys()?.values(), answers)
+        }
     }
 }
 
@@ -144,6 +154,7 @@ fn look_up<S: AsRef<[Block]>>(
     rows: &Rows,
     answers: &mut [bool],
 ) -> Result<(), Failure> {
+    form(filter.description())?;
     let places = fields_of(filter, names, rows)?;
     let (values, fields) = (rows.values(), filter.names().len());
     let mut asked = vec![None; rows.len() * fields];
@@ -184,6 +195,7 @@ pub(crate) fn contains_row(
         names: &[String],
         values: Vec<Vec<u8>>,
     ) -> Result<bool, Failure> {
+        form(filter.description())?;
         let mut row = vec![None; filter.names().len()];
         for (place, value) in filter.indices(names)?.into_iter().zip(values) {
             row[place] = Some(value);
@@ -197,25 +209,18 @@ pub(crate) fn contains_row(
 fn value(array: &ArrayRef, i: usize, rows: &mut Rows) {
     use std::io::Write;
     macro_rules! number {
-        ($type:ident) => {{
-            let number = array.as_primitive::<arrow_array::types::$type>().value(i);
+        ($type:ty) => {{
+            let number = array.as_primitive::<$type>().value(i);
             write!(rows.bytes, "{number}").expect("memory takes all");
             rows.ends.push(rows.bytes.len());
         }};
     }
-    match array.data_type() {
+    downcast_integer! {
+        array.data_type() => (number),
         D::Binary => rows.push(array.as_binary::<i32>().value(i)),
         D::LargeBinary => rows.push(array.as_binary::<i64>().value(i)),
         D::BinaryView => rows.push(array.as_binary_view().value(i)),
         D::FixedSizeBinary(_) => rows.push(array.as_fixed_size_binary().value(i)),
-        D::Int8 => number!(Int8Type),
-        D::Int16 => number!(Int16Type),
-        D::Int32 => number!(Int32Type),
-        D::Int64 => number!(Int64Type),
-        D::UInt8 => number!(UInt8Type),
-        D::UInt16 => number!(UInt16Type),
-        D::UInt32 => number!(UInt32Type),
-        D::UInt64 => number!(UInt64Type),
         other => unreachable!("{other} was checked"),
     }
 }
@@ -493,6 +498,18 @@ impl Filter {
         flush(&mut batch, &mut there)?;
         Ok(answers)
     }
+}
+
+/// Refuses other names than those of the fields that a filter's keys were made of: their keys are others.
+fn check_names(inner: &Inner, names: &[String]) -> Result<(), Failure> {
+    let mut wanted = KeyDescription::from(KeyForm::Text);
+    names.iter().try_for_each(|name| wanted.push("field", name))?;
+    of_inner!(inner, own => match own.description().values("field").next() {
+        Some(_) if !names.is_empty() => own.description().check(own.kind(), &wanted).map_err(|error| {
+            Failure::Value(format!("{error}; give tuples if only the names differ"))
+        }),
+        _ => Ok(()),
+    }, _other => Ok(()))
 }
 
 fn named(names: &[String]) -> PyResult<()> {

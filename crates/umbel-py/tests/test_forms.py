@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from umbel import Bloom, Bloomier, Counting, Filter, Foreign, Map, Scalable, Window, from_bytes
+from umbel import Bloom, Bloomier, Counting, Filter, Foreign, Map, Scalable, Window, from_bytes, unseen
 from umbel import open as open_filter
 
 pa = pytest.importorskip("pyarrow")
@@ -42,6 +42,29 @@ def test_the_first_keys_say_the_form(make: Any) -> None:
     assert form_of(filled(1, "a")) == form_of(filled(["a", 1])) == form_of(filled([1], ["a"])) == "mixed"
     mixed = filled(1, "a")
     assert 1 in mixed and "a" in mixed and "1" not in mixed
+
+
+@pytest.mark.parametrize("make", [Bloom, Counting, Scalable, Window])
+def test_keys_of_another_form_are_not_new(make: Any, tmp_path: Path) -> None:
+    """Ids that were read as integers once, and as text the next time, were all new twice."""
+    numbers, words = make(100), make(100)
+    assert list(numbers.add_new([1, 2])) == list(words.add_new(["1", "2"])) == [True, True]
+    before = numbers.copy(), words.copy()
+    for column in (["1", "2"], iter(["1"]), [3, "1"], np.array(["1"]), pa.array(["1"]), pa.table({"id": ["1"]}).to_reader()):
+        with pytest.raises(TypeError, match="the filter holds integers"):
+            numbers.add_new(column)
+    for column in ([1, 2], ["3", 1], np.array([1]), np.array(["3", 1], object), pa.array([1])):
+        with pytest.raises(TypeError, match="the filter holds text and bytes"):
+            words.add_new(column)
+    with pytest.raises(TypeError, match="the filter holds integers"):
+        numbers.add_rows([("1", "2")])
+    assert (numbers, words) == before
+    with unseen(tmp_path / "ids.umbel", [1, 2]) as new:
+        assert new == [1, 2]
+    with pytest.raises(TypeError, match="the filter holds integers"), unseen(tmp_path / "ids.umbel", ["1"]):
+        pass
+    numbers.update(["a"])
+    assert list(numbers.add_new(["a", "b", 1, 3])) == [False, True, False, True]
 
 
 def test_kinds_that_are_built_at_once_have_the_form_of_their_keys() -> None:
@@ -109,6 +132,33 @@ def test_a_filter_of_lines_takes_integers_as_digits(tmp_path: Path) -> None:
     filter.add(5000)
     filter.add_many(np.arange(6000, 6100))
     assert "5000" in filter and "6050" in filter and form_of(filter) == "text"
+
+
+def test_keys_that_were_changed_are_refused_and_not_absent(tmp_path: Path) -> None:
+    path, rows = tmp_path / "names.umbel", tmp_path / "rows.umbel"
+    assert umbel("filter", "build", "-o", path, "--keys", 100, "--ignore-case", input="Ann\nBOB\n").returncode == 0
+    command = ["filter", "build", "-o", rows, "--keys", 100, "--kind", "attributes", "--ignore-case", "--csv", "--key", "name", "--key", "city"]
+    assert umbel(*command, input="name,city\nAnn,Rome\n").returncode == 0
+    for mmap in (False, True):
+        filter, attributes = open_filter(path, mmap=mmap), open_filter(rows, mmap=mmap)
+        for ask in (
+            lambda: "Ann" in filter,
+            lambda: filter.contains_many(["Ann"]),
+            lambda: filter.contains_many(pa.array(["Ann"])),
+            lambda: filter.contains_rows([("Ann",)]),
+            lambda: attributes.contains_row(name="Ann"),
+            lambda: attributes.contains_rows([("Ann", "Rome")]),
+        ):
+            with pytest.raises(ValueError, match="made with ignore-case"):
+                ask()
+    filter = open_filter(path)
+    for add in (lambda: filter.add("Eve"), lambda: filter.add_new(["Eve"]), lambda: filter.update(["Eve"])):
+        with pytest.raises(ValueError, match="made with ignore-case"):
+            add()
+    with open_filter(path, shared=True) as shared, pytest.raises(ValueError, match="made with ignore-case"):
+        "Ann" in shared
+    filter.describe([("type", "text")])
+    assert "ann" in filter and "Ann" not in filter
 
 
 def test_a_mixed_filter_wants_to_know_what_lines_are(tmp_path: Path) -> None:

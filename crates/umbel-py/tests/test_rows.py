@@ -1,5 +1,8 @@
 """Keys of several fields."""
 
+import os
+import subprocess
+
 import pyarrow as pa
 import pytest
 
@@ -20,7 +23,7 @@ def test_rows_of_tables_and_tuples_are_the_same_keys():
     filters[3].add_rows(pl.from_arrow(TABLE), ["user", "item"])
     words = TABLE.set_column(0, "user", TABLE["user"].dictionary_encode())
     filters[4].add_rows(words, ["user", "item"])
-    assert all(filter == filters[0] for filter in filters)
+    assert all(filter == filters[1] for filter in filters[1:]) and filters[0] <= filters[1] <= filters[0]
     assert filters[0].contains_rows([("bob", "1"), ("bob", 2)]) == [True, False]
     # Swapped columns are another key.
     assert filters[0].contains_rows(TABLE, ["item", "user"]).to_pylist() == [False] * 3
@@ -31,6 +34,32 @@ def test_rows_of_tables_and_tuples_are_the_same_keys():
     one.add_rows(TABLE, ["item"])
     # A field is text, and a number in it its digits.
     assert "1" in one and "2" in one and 1 in one
+
+
+def test_the_fields_are_noted_and_asked_alike(tmp_path):
+    path, rows, whole = tmp_path / "rows.umbel", tmp_path / "rows.csv", tmp_path / "whole.umbel"
+    rows.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in ROWS))
+    filter = umbel.Bloom(1000, 1e-9)
+    filter.describe([("owner", "ann")])
+    with pytest.raises(KeyError):
+        filter.add_rows(TABLE, ["user", "price"])
+    filter.add_rows(TABLE, ["user", "item"])
+    assert filter.description == [("owner", "ann"), ("field", "user"), ("field", "item"), ("type", "text")]
+    filter.save(path)
+    program = os.environ.get("UMBEL", "umbel")
+    command = [program, "filter", "query", path, "--csv", "--key", "user", "--key", "item", rows]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == rows.read_text()
+    subprocess.run([program, "filter", "build", "--quiet", "-o", whole, *command[4:]], check=True)
+    for asked in (filter, umbel.open(path, mmap=True), umbel.open(whole)):
+        for names in (["item", "user"], ["user"], ["user", "item", "item"]):
+            with pytest.raises(ValueError, match='built from the fields "user", "item".*; give tuples if only the names differ'):
+                asked.contains_rows(TABLE, names)
+        assert asked.contains_rows(TABLE, ["user", "item"]).to_pylist() == [True] * 3
+        assert asked.contains_rows([("ann", 1), (1, "ann")]) == [True, False]
+    before = filter.copy()
+    with pytest.raises(ValueError, match="built from the fields"):
+        filter.add_rows(TABLE, ["item", "user"])
+    assert filter == before
 
 
 def test_nulls_are_no_rows():
