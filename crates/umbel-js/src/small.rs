@@ -46,14 +46,14 @@ impl Set {
     pub(crate) fn add(&mut self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
         of_either!(self, filter => {
             note(filter, keys);
-            let hashes = hashes(filter.hasher(), filter.description().form(), keys)?;
+            let hashes = hashes(filter, keys)?;
             Ok(hashes.into_iter().map(|hash| filter.insert(hash).into()).collect())
         })
     }
 
     pub(crate) fn has(&self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
         of_either!(self, filter => {
-            let hashes = hashes(filter.hasher(), filter.description().form(), keys)?;
+            let hashes = hashes(filter, keys)?;
             Ok(hashes.into_iter().map(|hash| filter.contains(hash).into()).collect())
         })
     }
