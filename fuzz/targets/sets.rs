@@ -6,17 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{Read, Seek, Write};
+use std::io::{Read, Write};
 use std::sync::LazyLock;
 
-use anyhow::anyhow;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
-use umbel_sets::sources::{self, NamedInput, Source};
-use umbel_sets::{
-    Distinct, Empty, Input, Keep, Options, Ragged, Records, RowsOf, SetOperation, Top, keys,
-};
+use umbel_sets::ReadFrom;
+use umbel_sets::{Distinct, Error, Input, Keep, Options, Records, SetOperation, Top, keys};
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));
 
@@ -39,7 +36,6 @@ struct Job {
     drip: u8,
     /// Whether the last line of a file has an end.
     ended: bool,
-    unusual: Unusual,
     changes: Vec<(u16, u8)>,
 }
 
@@ -50,25 +46,6 @@ enum Form {
     Tsv { header: bool, key: Columns, carriage: bool },
     Csv { header: bool, key: Columns, carriage: bool, delimiter: Delimiter },
     Json { key: Columns },
-}
-
-/// What files have besides rows of as many values as there are columns, none empty.
-#[derive(Arbitrary, Clone, Copy, Debug)]
-struct Unusual {
-    /// A line in front, which is skipped.
-    title: bool,
-    /// Comments between rows.
-    comments: bool,
-    /// Rows that lack empty values at their end, or have more of them.
-    ragged: bool,
-    /// How empty values in keys are handled.
-    empty: u8,
-}
-
-impl Unusual {
-    fn empty(self) -> Empty {
-        [Empty::Value, Empty::Skip, Empty::Keep][usize::from(self.empty) % 3]
-    }
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -109,8 +86,7 @@ impl Columns {
     }
 }
 
-/// Values by their numbers. The first three bits of `longer` say which are written in a longer form than they need, the fourth
-/// that a comment is in front, the next two that an empty value at the end is missing or that there is one more.
+/// Values by their numbers; bits say which are written in a longer form than they need.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Row {
     values: [u8; 3],
@@ -133,13 +109,8 @@ fuzz_target!(|job: Job| {
     assert_eq!(answer, job.model(&files));
     for (number, rows) in files.iter().enumerate() {
         let read = job.keys(&contents[number], None).expect("records");
-        let expected = rows.iter().map(|row| job.key(row)).filter(|key| !job.leaves_out(key));
-        let expected: Vec<_> = expected.map(|key| joined(&key)).collect();
-        // Keys that equal no other have bytes of their own.
-        match job.unusual.empty() {
-            Empty::Keep => assert_eq!(read.len(), expected.len()),
-            _ => assert_eq!(read, expected),
-        }
+        let expected: Vec<_> = rows.iter().map(|row| joined(&job.key(row))).collect();
+        assert_eq!(read, expected);
     }
     if job.changes.is_empty() {
         return;
@@ -211,45 +182,7 @@ impl Job {
         }
     }
 
-    fn leaves_out(&self, key: &[Vec<u8>]) -> bool {
-        self.unusual.empty() == Empty::Skip && key.iter().any(Vec::is_empty)
-    }
-
-    /// Rows with fewer or more values have a header that says how many columns there are.
-    fn ragged(&self) -> bool {
-        self.unusual.ragged && self.header().is_some()
-    }
-
-    /// A row as it is in a file, with a comment in front, without its end.
-    fn line_of_file(&self, row: &Row) -> Vec<u8> {
-        let mut line = self.line(row);
-        let carriage = line.ends_with(b"\r");
-        if let Form::Tsv { .. } | Form::Csv { .. } = self.form
-            && self.ragged()
-        {
-            line.truncate(line.len() - usize::from(carriage));
-            let delimiter = self.column();
-            if row.longer >> 5 & 1 == 1 {
-                line.push(delimiter);
-            } else if row.longer >> 4 & 1 == 1 && line.ends_with(&[delimiter]) {
-                line.pop();
-            }
-            line.extend(carriage.then_some(b'\r'));
-        }
-        if self.unusual.comments && row.longer >> 3 & 1 == 1 {
-            line.splice(0..0, *b"# no \"row\n");
-        }
-        line
-    }
-
-    fn column(&self) -> u8 {
-        match self.form {
-            Form::Csv { delimiter, .. } => delimiter.byte(),
-            _ => b'\t',
-        }
-    }
-
-    /// A row as it is written in results, without its end.
+    /// A row as it is written, without its end.
     fn line(&self, row: &Row) -> Vec<u8> {
         let values = row.values.map(|number| self.value(number));
         let longer = |column: usize| row.longer >> column & 1 == 1;
@@ -301,12 +234,9 @@ impl Job {
     }
 
     fn written(&self, rows: &[Row]) -> Vec<u8> {
-        let title = self.unusual.title.then(|| b"no \"title".to_vec());
-        let front: Vec<_> = title.into_iter().chain(self.header()).collect();
-        let (front, lines) = (front.into_iter(), rows.iter().map(|row| self.line_of_file(row)));
-        let mut all =
-            front.chain(lines).flat_map(|line| [&line[..], b"\n"].concat()).collect::<Vec<_>>();
-        if !self.ended && !rows.is_empty() {
+        let lines = self.header().into_iter().chain(rows.iter().map(|row| self.line(row)));
+        let mut all = lines.flat_map(|line| [&line[..], b"\n"].concat()).collect::<Vec<_>>();
+        if !self.ended && self.header().map_or(0, |line| line.len() + 1) < all.len() {
             all.pop();
         }
         all
@@ -331,21 +261,13 @@ impl Job {
         };
         let mut options = umbel_fuzz::options(FOLDER.path());
         (options.resources.threads, options.form) = (threads, records.into());
-        let form = &mut options.form;
-        form.skip = self.unusual.title.into();
-        form.comment = self.unusual.comments.then_some(b'#');
-        form.ragged = if self.ragged() { Ragged::Pad } else { Ragged::Take };
-        form.empty = self.unusual.empty();
         options
     }
 
     /// The result of umbel.
-    fn answer(&self, contents: &[Vec<u8>], threads: usize) -> anyhow::Result<Vec<u8>> {
+    fn answer(&self, contents: &[Vec<u8>], threads: usize) -> Result<Vec<u8>, Error> {
         let options = self.options(threads);
-        let files = contents.iter().map(|content| file(content)).collect();
-        let inputs = sources::open(files, None, &[])?;
-        let inputs = sources::align(inputs, None, RowsOf::All, &options)?;
-        let inputs: Vec<Input> = sources::rereadable(inputs, &options)?;
+        let inputs: Vec<_> = contents.iter().map(|content| input(content)).collect();
         let operation = match self.ask {
             Ask::Distinct { at_least, last, counted, top } => {
                 let distinct = Distinct {
@@ -377,15 +299,7 @@ impl Job {
         let rows: Vec<_> = rows.collect();
         let mut met: BTreeMap<Vec<Vec<u8>>, (Vec<usize>, BTreeSet<usize>)> = BTreeMap::new();
         for (place, (file, row)) in rows.iter().enumerate() {
-            let mut key = self.key(row);
-            if self.leaves_out(&key) {
-                continue;
-            }
-            if self.unusual.empty() == Empty::Keep && key.iter().any(Vec::is_empty) {
-                // It equals no other; its values stay in front, for the order of results.
-                key.push(place.to_be_bytes().to_vec());
-            }
-            let (places, within) = met.entry(key).or_default();
+            let (places, within) = met.entry(self.key(row)).or_default();
             places.push(place);
             within.insert(*file);
         }
@@ -450,7 +364,7 @@ impl Job {
     }
 
     /// The keys of a file, or of a stream that gives this many bytes at a time.
-    fn keys(&self, content: &[u8], drip: Option<usize>) -> anyhow::Result<Vec<Vec<u8>>> {
+    fn keys(&self, content: &[u8], drip: Option<usize>) -> Result<Vec<Vec<u8>>, Error> {
         const ROOM: u64 = 1 << 20;
         let options = self.options(1);
         let mut found = Vec::new();
@@ -458,25 +372,18 @@ impl Job {
             found.extend(batch.iter().map(<[u8]>::to_vec));
             Ok(())
         };
-        let named = match drip {
-            None => file(content),
+        match drip {
+            None => keys(&[input(content)], ROOM, &options, see)?,
             Some(size) => {
-                NamedInput::Lines("stream".into(), Box::new(Drip(content.to_vec(), 0, size)))
+                let mut drip = Drip(content, size);
+                keys(ReadFrom::Stream("stream", &mut drip), ROOM, &options, see)?
             }
         };
-        let source = sources::open(vec![named], None, &[])?;
-        let source = sources::align(source, None, RowsOf::One, &options)?;
-        let [source]: [Source; 1] = source.try_into().map_err(|_| anyhow!("one was opened"))?;
-        source.read(&options, Ok(ROOM), |from| Ok(keys(from, ROOM, &options, see)?))?;
         Ok(found)
     }
 
     /// The keys that the crates `csv` and `serde_json` read, where both readers must agree.
     fn read_by_others(&self, content: &[u8]) -> Option<Vec<Vec<u8>>> {
-        let Unusual { title, comments, ragged, .. } = self.unusual;
-        if title || comments || ragged || self.unusual.empty() != Empty::Value {
-            return None;
-        }
         match self.form {
             // For the crate a carriage return alone ends a record.
             Form::Csv { delimiter, header, .. } if !content.contains(&b'\r') => {
@@ -521,21 +428,18 @@ impl Job {
     }
 }
 
-fn file(content: &[u8]) -> NamedInput {
+fn input(content: &[u8]) -> Input {
     let mut file: File = tempfile::tempfile_in(FOLDER.path()).expect("a file");
     file.write_all(content).expect("room for it");
-    file.rewind().expect("a file");
-    NamedInput::Open("file".into(), file)
+    Input::file("file", file).expect("a file")
 }
 
-/// Gives some bytes at a time, from a place on.
-struct Drip(Vec<u8>, usize, usize);
+/// Gives some bytes at a time.
+struct Drip<'a>(&'a [u8], usize);
 
-impl Read for Drip {
+impl Read for Drip<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let Self(content, place, size) = self;
-        let read = (&content[*place..]).read(&mut bytes[..(*size).min(bytes.len())])?;
-        *place += read;
-        Ok(read)
+        let size = self.1.min(bytes.len());
+        self.0.read(&mut bytes[..size])
     }
 }

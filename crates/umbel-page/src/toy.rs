@@ -48,14 +48,14 @@ fn classic(toy: &Toy) -> Result<Value, Refused> {
         let (text, answer, found, changed) = match op {
             Op::Insert => {
                 let step: Step = filter.insert(word, &bits_of);
-                let text = step.sentences("").join(" ");
+                let text = step.sentences().join(" ");
                 (text, filter.ask(word, &bits_of), None, step.new)
             }
             Op::Query => {
                 let reasons = before.reasons(1);
                 let reasons = reasons.iter().map(|reason| format!("{}. ", capital(reason)));
                 let is = if before.found { "It" } else { "It is" };
-                let (question, reasons) = (before.question(""), reasons.collect::<String>());
+                let (question, reasons) = (before.question(), reasons.collect::<String>());
                 let text = format!("{question} {reasons}{is} {}", before.verdict());
                 let found = Some(before.found);
                 (text, before, found, Vec::new())

@@ -128,10 +128,10 @@ impl Shown {
 }
 
 impl Step {
-    /// Returns what happened, in sentences; `given` follows the bits.
-    pub fn sentences(&self, given: &str) -> Vec<String> {
+    /// Returns what happened, in sentences.
+    pub fn sentences(&self) -> Vec<String> {
         let (word, are) = (quoted(&self.word), are_bits(&self.probes));
-        let mut sentences = vec![format!("Insert {word}: {are}{given}.")];
+        let mut sentences = vec![format!("Insert {word}: {are}.")];
         let old = different(self.probes.iter().filter(|bit| !self.new.contains(bit)));
         match &old[..] {
             [] => {}
@@ -147,10 +147,10 @@ impl Step {
 }
 
 impl Answer {
-    /// Returns the question; `given` follows the bits.
-    pub fn question(&self, given: &str) -> String {
+    /// Returns the question.
+    pub fn question(&self) -> String {
         let bits: Vec<u64> = self.probes.iter().map(|(bit, _)| *bit).collect();
-        format!("Look up {}: {}{given}.", quoted(&self.word), are_bits(&bits))
+        format!("Look up {}: {}.", quoted(&self.word), are_bits(&bits))
     }
 
     /// Returns which word set each of its bits, in a filter of `bits` bits.
