@@ -188,7 +188,6 @@ const RUNS: &[(&str, &[&str])] = &[
     ("filter info blocked --plot blocked.svg", &["info"]),
     ("filter plan --table", &["rate"]),
     ("filter plan --sizes", &["size"]),
-    ("filter demo", &["filter", "insert", "query"]),
     ("parquet list groups.parquet", &["parquet_filter"]),
     (
         "parquet which groups.parquet -c id --keys-from ids",
