@@ -734,7 +734,7 @@ fn take_part(
     loader: Option<Loader<AnyScheme>>,
     data: &[u8],
 ) -> Result<Part, Refusal> {
-    let mut loader = match loader {
+    let loader = match loader {
         Some(loader) => loader,
         None => {
             // The first part has the header with the length, so a filter that does not fit is refused here.
@@ -743,7 +743,7 @@ fn take_part(
             AnyFilter::loader_with(AnyScheme)
         }
     };
-    loader.push(data).map_err(refused)?;
+    let loader = loader.push(data).map_err(refused)?;
     if !loader.is_complete() {
         return Ok((loader.loaded(), None, Some(loader)));
     }

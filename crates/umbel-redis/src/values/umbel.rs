@@ -60,7 +60,7 @@ fn load_pieces(
             let length = length_of(&piece).map_err(|error| error.to_string())?;
             check_size(context, length, length)?;
         }
-        loader.push(&piece).map_err(|error| error.to_string())?;
+        loader = loader.push(&piece).map_err(|error| error.to_string())?;
         if loader.loaded() == before {
             return Err("an empty piece".to_owned());
         }
@@ -144,10 +144,10 @@ impl Value for Umbel {
     fn copy(&self, context: &Context) -> Option<Self> {
         check_copy(context, self.bytes())?;
         let filter = self.filter.as_ref().map(|filter| filter.try_clone()).transpose().ok()?;
-        let mut loader = self.loader.as_ref().map(|_| AnyFilter::loader_with(AnyScheme));
-        if let (Some(from), Some(to)) = (&self.loader, &mut loader) {
-            from.pieces().into_iter().try_for_each(|piece| to.push(piece)).ok()?;
-        }
+        let copy = |from: &Loader<_>| {
+            from.pieces().into_iter().try_fold(AnyFilter::loader_with(AnyScheme), Loader::push)
+        };
+        let loader = self.loader.as_ref().map(copy).transpose().ok()?;
         Some(Self { is_lost: self.is_lost, ..Self::new(filter, loader) })
     }
 

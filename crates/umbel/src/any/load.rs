@@ -18,7 +18,7 @@ use crate::prelude::*;
 /// seen.insert("key");
 /// let mut loader = AnyFilter::loader();
 /// for piece in seen.to_bytes().chunks(1000) {
-///     loader.push(piece)?;
+///     loader = loader.push(piece)?;
 /// }
 /// assert!(loader.finish()?.contains("key"));
 /// # Ok::<(), umbel::Error>(())
@@ -27,8 +27,6 @@ pub struct Loader<U: Unlock = Option<&'static Secret>> {
     unlock: Option<U>,
     state: State<U::Hasher>,
     loaded: u64,
-    /// The error of an earlier piece.
-    failed: Option<FileError>,
 }
 
 enum State<H> {
@@ -50,7 +48,7 @@ struct Loading<H> {
 impl<U: Unlock> Loader<U> {
     pub(super) fn new(unlock: U) -> Self {
         let (unlock, state) = (Some(unlock), State::Header(Vec::new()));
-        Self { unlock, state, loaded: 0, failed: None }
+        Self { unlock, state, loaded: 0 }
     }
 
     /// Returns the number of bytes that arrived.
@@ -75,21 +73,11 @@ impl<U: Unlock> Loader<U> {
     /// source, check [`length`](Self::length) after the first 128 KiB.
     ///
     /// # Errors
-    /// As [`AnyFilter::read`], for the header and the length; from then on, `push` and [`finish`](Self::finish) return
-    /// the same error.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<(), FileError> {
-        if let Some(error) = &self.failed {
-            return Err(error.again());
-        }
-        let taken = self.take(bytes);
-        self.failed = taken.as_ref().err().map(FileError::again);
-        taken
-    }
-
-    fn take(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+    /// As [`AnyFilter::read`], for the header and the length.
+    pub fn push(mut self, bytes: &[u8]) -> Result<Self, FileError> {
         self.loaded += bytes.len() as u64;
         match &mut self.state {
-            State::Payload(loading) => loading.push(bytes, self.loaded),
+            State::Payload(loading) => loading.push(bytes, self.loaded)?,
             State::Header(header) => {
                 header.extend_from_slice(bytes);
                 let length = Header::declared_length(header);
@@ -99,7 +87,7 @@ impl<U: Unlock> Loader<U> {
                     if header[..start] != format::MAGIC[..start] {
                         return Err(FileError::NotUmbel(header[..start].to_vec()));
                     }
-                    return Ok(());
+                    return Ok(self);
                 }
                 let rest = header.split_off(length);
                 let parsed = Header::parse(header)?;
@@ -113,11 +101,11 @@ impl<U: Unlock> Loader<U> {
                     sums: Sums::new(),
                     stored: Vec::new(),
                 });
-                let pushed = loading.push(&rest, self.loaded);
+                loading.push(&rest, self.loaded)?;
                 self.state = State::Payload(loading);
-                pushed
             }
         }
+        Ok(self)
     }
 
     /// Returns all bytes that arrived, in pieces; pushing them into another loader gives the same state.
@@ -139,9 +127,6 @@ impl<U: Unlock> Loader<U> {
     /// Returns the filter, once its whole file has arrived, with the errors of [`AnyFilter::read`].
     pub fn finish(self) -> Result<AnyFilter<U::Hasher>, FileError> {
         let (expected, found) = (self.length(), self.loaded);
-        if let Some(error) = self.failed {
-            return Err(error);
-        }
         match self.state {
             State::Payload(loading) if expected == Some(found) => {
                 let Loading { file, sums, stored, .. } = *loading;

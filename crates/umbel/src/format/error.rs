@@ -83,34 +83,6 @@ pub enum FileError {
     Io(#[from] std::io::Error),
 }
 
-impl FileError {
-    /// A copy of the error; of an I/O error, only its kind.
-    #[cfg(feature = "std")]
-    pub(crate) fn again(&self) -> Self {
-        match self {
-            Self::NotUmbel(found) => Self::NotUmbel(found.clone()),
-            Self::Version(found) => Self::Version(*found),
-            Self::Length(expected, found) => Self::Length(*expected, *found),
-            Self::HeaderDamaged => Self::HeaderDamaged,
-            Self::PayloadDamaged { start, end } => {
-                Self::PayloadDamaged { start: *start, end: *end }
-            }
-            Self::ChecksumsDamaged => Self::ChecksumsDamaged,
-            Self::Unsealed => Self::Unsealed,
-            Self::NotShared(kind) => Self::NotShared(*kind),
-            Self::Field(error) => Self::Field(*error),
-            Self::UnknownKind(kind) => Self::UnknownKind(*kind),
-            Self::UnknownAlgorithm(algorithm) => Self::UnknownAlgorithm(*algorithm),
-            Self::Kind(expected, found) => Self::Kind(*expected, *found),
-            Self::Plan(error) => Self::Plan(error.clone()),
-            Self::Scheme(error) => Self::Scheme(error.clone()),
-            Self::Misaligned => Self::Misaligned,
-            Self::OutOfMemory(error) => Self::OutOfMemory(*error),
-            Self::Io(error) => Self::Io(error.kind().into()),
-        }
-    }
-}
-
 /// The message about a field; about the payload, what was expected.
 fn field(error: &FieldError) -> String {
     match error.field {

@@ -78,9 +78,9 @@ fn the_programs_allocator_sees_large_filters() {
         let (read, held) = held_by(|| Blocked::read(&file[..], file.len() as u64).unwrap());
         check(filter.bytes(), held, "read");
         let (loaded, held) = held_by(|| {
-            let mut loader = AnyFilter::loader();
-            file.chunks(1 << 20).for_each(|piece| loader.push(piece).unwrap());
-            loader.finish().unwrap()
+            let mut pieces = file.chunks(1 << 20);
+            let loader = pieces.try_fold(AnyFilter::loader(), |loader, piece| loader.push(piece));
+            loader.unwrap().finish().unwrap()
         });
         check(filter.bytes(), held, "loaded");
         assert!(loaded.contains("apple") && read == filter);
