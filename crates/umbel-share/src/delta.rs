@@ -31,13 +31,13 @@
 use std::io::{self, Read, Seek, Write};
 
 use umbel::Kind;
-use umbel::internals::format::{Header, Reader};
+use umbel::internals::format::{self, Header, Reader};
 
 use crate::ShareError;
 use crate::body::{self, Body, Form, Id, Pieces, Source};
 
 /// The first bytes of every delta.
-pub const MAGIC: [u8; 8] = *b"\x89UMDLT\r\n";
+pub const MAGIC: [u8; 8] = format::DELTA;
 
 /// Its own fields: `base_header`, `base_table` and `result_table`, each a u64.
 pub(crate) const FORM: Form = Form { magic: MAGIC, what: "delta", fields: 24, digest: true };

@@ -25,13 +25,13 @@
 
 use std::io::{self, Read, Write};
 
-use umbel::internals::format::Header;
+use umbel::internals::format::{self, Header};
 
 use crate::ShareError;
 use crate::body::{self, Body, Form, Pieces, Source};
 
 /// The first bytes of every packed file.
-pub const MAGIC: [u8; 8] = *b"\x89UMPAK\r\n";
+pub const MAGIC: [u8; 8] = format::PACKED;
 
 pub(crate) const FORM: Form = Form { magic: MAGIC, what: "packed file", fields: 0, digest: false };
 

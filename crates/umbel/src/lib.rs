@@ -164,7 +164,8 @@ pub mod internals {
     /// The bytes of an umbel file.
     pub mod format {
         pub use crate::format::{
-            CHUNK, Family, Header, MAGIC, OtherKeys, VERSION, Writer, file_length, length_of,
+            CHUNK, DELTA, Family, Header, MAGIC, OtherKeys, PACKED, VERSION, Writer, file_length,
+            length_of,
         };
         #[cfg(feature = "std")]
         pub use crate::format::{Reader, seal, write_file};

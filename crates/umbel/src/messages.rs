@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use crate::filter::Names;
+use crate::format::{DELTA, PACKED};
 use crate::{
     Algorithm, BuildError, FieldError, FileError, Full, InsertError, KeyHasher, Kind, MergeError,
     OutOfMemory, ParseKindError, PlanError, Prehashed, RowError, Scheme, SchemeError,
@@ -58,11 +59,16 @@ fn messages_are_as_listed() {
         NotUmbel(b"PK\x03\x04".to_vec()); Version(9); Length(4096, 100);
         HeaderDamaged; PayloadDamaged { start: 128, end: 4096 }; ChecksumsDamaged; Unsealed;
         NotShared(Kind::Counting); Field(span); UnknownKind(99); UnknownAlgorithm(9); Kind(Kind::Blocked, Kind::Attributes);
+        Bits(1984, 1983);
         Plan(PlanError::ZeroKeys); Scheme(SchemeError::NotKeyed(Algorithm::Xxh3)); Misaligned;
         OutOfMemory(OutOfMemory { bytes: 1 << 50 }); Io(std::io::ErrorKind::NotFound.into());
     );
     for field in [rate, payload] {
         writeln!(out, "  of {}: {}", field.field, FileError::Field(field)).unwrap();
+    }
+    for begin in [&PACKED[..], &DELTA, b""] {
+        let error = FileError::NotUmbel(begin.to_vec());
+        writeln!(out, "  of \"{}\": {error}", begin.escape_ascii()).unwrap();
     }
     messages!(out, SchemeError:
         SecretNeeded(0xabcd); WrongSecret(0xabcd, 1); NotKeyed(Algorithm::Xxh3);

@@ -1,6 +1,6 @@
 //! Why a file is not a valid filter.
 
-use super::VERSION;
+use super::{DELTA, PACKED, VERSION};
 use crate::error::{FieldError, OutOfMemory};
 use crate::hash::SchemeError;
 use crate::plan::{Kind, PlanError};
@@ -11,8 +11,7 @@ use crate::prelude::*;
 #[non_exhaustive]
 pub enum FileError {
     /// The file begins with these bytes, not as umbel files do.
-    #[error("not an umbel file: {begin}; name an umbel filter", begin =
-        if .0.is_empty() { "it is empty".to_owned() } else { format!("it begins with \"{}\"", .0.escape_ascii()) })]
+    #[error("{}", no_filter(.0))]
     NotUmbel(Vec<u8>),
     /// The file has a format version that this release does not read.
     #[error("format version {0}; this release reads version {VERSION}; {hint}", hint =
@@ -71,6 +70,9 @@ pub enum FileError {
     /// The filter's hash scheme does not fit the hasher or secret given.
     #[error(transparent)]
     Scheme(#[from] SchemeError),
+    /// The bits given have another number of bytes than the plan: expected, found.
+    #[error("the plan needs {0} bytes of bits, not {1}; take both from the same filter")]
+    Bits(u64, u64),
     /// The bytes cannot be borrowed, because they do not start at a multiple of 64.
     #[error("the filter's bytes start at an address that is not a multiple of 64; align them")]
     Misaligned,
@@ -81,6 +83,21 @@ pub enum FileError {
     #[cfg(feature = "std")]
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+/// The message about a file that begins with these bytes.
+fn no_filter(begin: &[u8]) -> String {
+    match begin {
+        b"" => "not an umbel file: it is empty; name an umbel filter".to_owned(),
+        _ if begin == PACKED => "the filter is packed; unpack it first".to_owned(),
+        _ if begin == DELTA => {
+            "a delta, not a filter; apply it to the filter it was made from".to_owned()
+        }
+        _ => {
+            let begin = begin.escape_ascii();
+            format!("not an umbel file: it begins with \"{begin}\"; name an umbel filter")
+        }
+    }
 }
 
 /// The message about a field; about the payload, what was expected.

@@ -54,6 +54,10 @@ pub const VERSION: u16 = 1;
 /// The first bytes of every file. As in PNG, a byte above 127 and line ends of both kinds reveal a transfer that alters
 /// text.
 pub const MAGIC: [u8; 8] = *b"\x89UMBEL\r\n";
+/// The first bytes of packed filters, which the crate `umbel-share` reads as well as deltas.
+pub const PACKED: [u8; 8] = *b"\x89UMPAK\r\n";
+/// The first bytes of deltas.
+pub const DELTA: [u8; 8] = *b"\x89UMDLT\r\n";
 
 /// Payload bytes covered by one checksum: a reader of a mapped file can check only the parts it touches.
 pub const CHUNK: usize = 1 << 20;

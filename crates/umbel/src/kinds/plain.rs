@@ -37,8 +37,9 @@ pub(crate) fn empty(plan: &Plan) -> Result<Blocks, OutOfMemory> {
 
 /// Copies a filter's blocks from bytes, which it checks.
 pub(crate) fn from_bits(plan: &Plan, bits: &[u8]) -> Result<Blocks, FileError> {
-    let found = bits.len() as u64;
-    check_field("bits", found, found == plan.bytes(), "as many bytes as the plan has")?;
+    if bits.len() as u64 != plan.bytes() {
+        return Err(FileError::Bits(plan.bytes(), bits.len() as u64));
+    }
     let mut blocks = empty(plan)?;
     blocks.as_bytes_mut().copy_from_slice(bits);
     check(plan, &blocks)?;
@@ -282,8 +283,8 @@ macro_rules! plain {
             /// ```
             ///
             /// # Errors
-            /// [`FileError::Plan`] for a plan of another kind; [`FileError::Field`] for a wrong number of bytes, or
-            /// bits set after the last; [`FileError::OutOfMemory`].
+            /// [`FileError::Plan`] for a plan of another kind; [`FileError::Bits`] for a wrong number of bytes;
+            /// [`FileError::Field`] for bits set after the last; [`FileError::OutOfMemory`].
             pub fn from_bits(plan: &Plan, bits: &[u8], hasher: H) -> Result<Self, FileError> {
                 let mut filter = Self::with_plan(plan, hasher)?;
                 filter.0.core.blocks = plain::from_bits(plan, bits)?;
