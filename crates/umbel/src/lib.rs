@@ -197,12 +197,13 @@ pub use bits::{Block, Blocks};
 #[cfg(feature = "mmap")]
 pub use bits::{MappedBlocks, MappedFile};
 pub use error::{FieldError, OutOfMemory};
+#[doc(hidden)]
+pub use filter::Names;
 #[doc(inline)]
 pub use filter::{
-    BuildError, Comparison, Filter, Full, Insert, InsertError, MergeError, Part, Receipt, RowError,
+    BuildError, Comparison, Fact, Figure, Filter, Full, Insert, InsertError, MergeError, Part,
+    Receipt, RowError,
 };
-#[doc(hidden)]
-pub use filter::{Fact, Figure, Names};
 #[doc(inline)]
 pub use format::{FileError, KeyDescription, KeyForm};
 #[doc(hidden)]

@@ -32,8 +32,7 @@ pub struct Receipt {
     pub over_filled: bool,
     /// The filters it is made of, in the order of the file; empty for a filter of one piece.
     pub parts: Vec<Part>,
-    /// Figures that only its kind has.
-    #[doc(hidden)]
+    /// Figures that only its kind has, as its documentation lists them.
     pub facts: Vec<Fact>,
 }
 
@@ -65,6 +64,7 @@ pub struct Fact {
 
 impl Fact {
     /// Makes a fact.
+    #[doc(hidden)]
     pub const fn new(name: &'static str, figure: Figure) -> Self {
         Self { name, figure }
     }

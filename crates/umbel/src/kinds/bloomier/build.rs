@@ -184,8 +184,7 @@ impl Owned for BloomierCore {
 
 impl<H: Hashing> Bloomier<H> {
     /// Builds a filter of these keys; equal ones count once. Takes about 100 ns per key on one thread, and 55 bytes per
-    /// key besides the filter. [`BloomierBuilder`] uses any number of threads. For untrusted keys, use
-    /// [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// key besides the filter. For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// [`BuildError::Overfull`] for more keys than planned; [`BuildError::Plan`] for an unsuitable plan, such as one of
