@@ -8,7 +8,7 @@
 //! ```
 //! use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters};
 //!
-//! // As Guava's BloomFilter.create(Funnels.unencodedCharsFunnel(), 1000, 0.01) and writeTo.
+//! // As Guava's BloomFilter.create(Funnels.stringFunnel(UTF_8), 1000, 0.01) and writeTo.
 //! let mut filter = Foreign::new(Format::Guava, &Parameters::for_keys(1000, 0.01))?;
 //! assert!(filter.insert(Key::from("apple"))?);
 //! let file = filter.encode()?;

@@ -1,7 +1,6 @@
-//! The pages: every command prints what its page shows, and every link leads to a file.
-//!
-//! Standard error is a terminal. A block that starts with `umbel ` shows commands without output; none of them may fail.
-//! All commands of a page run in order in one folder, which has `examples` and `testdata` in it.
+//! The pages: every command prints what its page shows, and every link leads to a file. Standard error is a terminal. A block that
+//! starts with `umbel ` shows commands without output; none of them may fail. All commands of a page run in order in one folder, which
+//! has `examples` and `testdata` in it.
 
 use std::fs;
 #[cfg(unix)]
@@ -64,7 +63,8 @@ fn every_command_prints_what_its_page_shows() {
         let page = fs::read_to_string(&path).unwrap();
         let followed = checkout().follow(&page);
         renew(&path, &page, &followed.renewed);
-        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        let name = path.strip_prefix(root()).unwrap().display();
+        assert!(!followed.renewed.contains("try '--help'"), "{name}: options that do not exist");
         wrong.extend(followed.differences.iter().map(|difference| format!("{name}: {difference}")));
         // Renewed output may be the error of a command that no longer exists.
         let mistakes =
