@@ -11,8 +11,9 @@ use umbel::{Blocked, Filter, KeyHasher, Kind, Plan, PlanError};
 
 /// A fixed list of domains with values, which finds the longest one that a host is, or is under.
 ///
-/// Names are compared as they are, so list and hosts must have the same form: in lower case, in ASCII (IDNA), without a dot at the end.
-/// The prefixes of the paper are suffixes here, and their lengths count labels: `b.example` has length 2.
+/// Names are compared as they are, so list and hosts must have the same form: in lower case, in ASCII (IDNA), without a dot at the end,
+/// as `text::host` and `text::listed_domain` make it (feature `text`). The prefixes of the paper are suffixes here, and their
+/// lengths count labels: `b.example` has length 2.
 ///
 /// ```
 /// use umbel_net::prefixes::Suffixes;
@@ -23,8 +24,7 @@ use umbel::{Blocked, Filter, KeyHasher, Kind, Plan, PlanError};
 /// # Ok::<(), umbel::Error>(())
 /// ```
 ///
-/// Memory: the names, 10 bytes per name in the table with values of 4 bytes, and 1 in the filter. While it is built, also
-/// the list itself.
+/// Memory: the names, and 11 bytes per name with values of 4 bytes. While it is built, also the list itself.
 #[derive(Clone)]
 pub struct Suffixes<V = ()> {
     /// All names, one after the other.
