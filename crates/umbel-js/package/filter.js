@@ -60,7 +60,7 @@ function define({ memory, allocate, answer, answer_length, ...wasm }) {
     }
 
     add(key) {
-      return this.#one("add", key);
+      return this.#each("add", [key])[0];
     }
 
     addAll(keys) {
@@ -68,7 +68,7 @@ function define({ memory, allocate, answer, answer_length, ...wasm }) {
     }
 
     has(key) {
-      return this.#one("has", key);
+      return this.#each("has", [key])[0];
     }
 
     hasAll(keys) {
@@ -100,12 +100,6 @@ function define({ memory, allocate, answer, answer_length, ...wasm }) {
       freed.unregister(this);
       wasm.free(this.#number);
       this.#number = -1;
-    }
-
-    /** Calls a function with a key; returns its answer. */
-    #one(name, key) {
-      const length = put(key, 0, this.#floats);
-      return call(name, room.subarray(0, length), this.#number) === 1;
     }
 
     /** Calls a function with keys, some at a time; returns its answers. */
