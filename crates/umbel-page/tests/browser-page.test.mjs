@@ -204,6 +204,21 @@ test("everything works by keyboard alone", async () => {
   await page.waitForFunction(() => /Step 4/.test(document.querySelector(".place").textContent));
 });
 
+test("without WebAssembly, the page says what is missing, in its language", async () => {
+  for (const [document, text] of [
+    ["", /blocks WebAssembly/],
+    ["zh.html", /禁用了 WebAssembly/],
+  ]) {
+    const page = await site.open("", { document });
+    await page.route("**/core.js", async (route) => {
+      const body = (await (await route.fetch()).text()).replace('umbelCore="', 'umbelCore="delete self.WebAssembly;');
+      await route.fulfill({ body, contentType: "text/javascript" });
+    });
+    await page.reload();
+    await page.waitForFunction((text) => new RegExp(text).test(document.querySelector(".verdict")?.textContent), text.source);
+  }
+});
+
 test("a core that could not be loaded is asked for again", async () => {
   const page = await site.open("#look");
   await page.waitForTimeout(500);

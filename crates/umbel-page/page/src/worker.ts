@@ -34,11 +34,16 @@ function progress(done: number, total: number): void {
 }
 
 async function start(): Promise<Core> {
+  // The unpacker would say "Failed to fetch".
+  if (typeof WebAssembly === "undefined")
+    throw new Error("this browser blocks WebAssembly, which this page computes with: allow it here, or use another browser");
   const stream = new XzReadableStream(new Blob([packed]).stream());
   return Core.start(await new Response(stream).arrayBuffer(), progress);
 }
 
 const started = start();
+// Each answer says it.
+started.catch(() => {});
 
 async function answer({ id, request, file }: Question): Promise<void> {
   try {

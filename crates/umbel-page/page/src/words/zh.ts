@@ -163,6 +163,10 @@ const CORE: [english: string, chinese: string][] = [
     "a rate of {} is lower than a 128-bit hash allows: {} of absent keys share their hash with one of {} keys; choose a higher rate, or compare the keys themselves",
     "误判率 {} 低于 128 位哈希所能保证的值：不存在的键中，有 {} 与 {} 个键之一哈希相同；请提高误判率，或直接比较键本身",
   ],
+  [
+    "this browser blocks WebAssembly, which this page computes with: allow it here, or use another browser",
+    "此浏览器禁用了 WebAssembly，而本页靠它计算：请在此允许使用，或换用其他浏览器",
+  ],
   ["{} is not a number of keys such as 1000000, 5e9, 1.5M or 1,000,000", "{} 不是有效的键数；示例：1000000、5e9、1.5M、1,000,000"],
   ["{} is not a size such as 64MiB, 4GiB or 1e9", "{} 不是有效的大小；示例：64MiB、4GiB、1e9"],
   ["{} is not a number of bits such as 1000000 bits", "{} 不是有效的位数；示例：1000000 bits"],
