@@ -64,13 +64,11 @@ fn every_command_prints_what_its_page_shows() {
         let followed = checkout().follow(&page);
         renew(&path, &page, &followed.renewed);
         let name = path.strip_prefix(root()).unwrap().display();
-        assert!(!followed.renewed.contains("try '--help'"), "{name}: options that do not exist");
+        // Renewed output may be the error of an example that no longer works.
+        for error in ["try '--help'", "No such file or directory"] {
+            assert!(!followed.renewed.contains(error), "{name}: {error}");
+        }
         wrong.extend(followed.differences.iter().map(|difference| format!("{name}: {difference}")));
-        // Renewed output may be the error of a command that no longer exists.
-        let mistakes =
-            ["unexpected argument", "unrecognized subcommand", "No such file or directory"];
-        let mistakes = mistakes.iter().filter(|mistake| page.contains(**mistake));
-        wrong.extend(mistakes.map(|mistake| format!("{name}: shows {mistake:?}")));
         count += followed.commands;
     }
     assert!(count > 80, "{count} commands: are the blocks still found?");
