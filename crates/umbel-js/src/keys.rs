@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use umbel::{Filter, KeyForm, KeyHash};
+use umbel::{Filter, KeyDescription, KeyForm, KeyHash, KeyHasher};
 
 use crate::Result;
 
@@ -44,17 +44,25 @@ impl Key<'_> {
     }
 }
 
-/// The hashes of keys in one of umbel's filters, in the form that it has: in one of text, an integer is its digits. Keys of another
-/// form are refused, and filters of more than values as they are: what they were built from would be absent.
-pub(crate) fn hashes(filter: &impl Filter, keys: &[Key<'_>]) -> Result<Vec<KeyHash>> {
-    let (hasher, form) = (filter.hasher(), filter.description().form());
+/// The form of a filter's keys. Filters of more than values as they are get refused: what they were built from would be absent.
+pub(crate) fn form(keys: &KeyDescription) -> Result<Option<KeyForm>> {
     let mut fields = 0;
-    for (name, _) in filter.description().entries() {
+    for (name, _) in keys.entries() {
         fields += usize::from(name == "field");
-        if fields > 1 || name == "normalization" || name == "type" && form.is_none() {
-            return Err("it was built from several fields, prefixes or changed values, not from keys as they are; ask the command line".into());
+        if fields > 1 || name == "normalization" || name == "type" && keys.form().is_none() {
+            return Err("it was built from several fields, prefixes or changed values; ask the command line".into());
         }
     }
+    Ok(keys.form())
+}
+
+/// The hashes of keys in one of umbel's filters, in the form that it has: in one of text, an integer is its digits. Keys of another
+/// form are refused.
+pub(crate) fn hashes(
+    hasher: &KeyHasher,
+    form: Option<KeyForm>,
+    keys: &[Key<'_>],
+) -> Result<Vec<KeyHash>> {
     let mut hashes = Vec::with_capacity(keys.len());
     for &key in keys {
         let (integer, is_negative) = match key {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use umbel::{Blocked, Classic, FileError, Filter, KeyHasher, Kind, Plan};
 
-use crate::keys::{Key, figures, hashes, note};
+use crate::keys::{Key, figures, form, hashes, note};
 use crate::{Failure, Result};
 
 pub(crate) enum Set {
@@ -46,14 +46,14 @@ impl Set {
     pub(crate) fn add(&mut self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
         of_either!(self, filter => {
             note(filter, keys);
-            let hashes = hashes(filter, keys)?;
+            let hashes = hashes(filter.hasher(), form(filter.description())?, keys)?;
             Ok(hashes.into_iter().map(|hash| filter.insert(hash).into()).collect())
         })
     }
 
     pub(crate) fn has(&self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
         of_either!(self, filter => {
-            let hashes = hashes(filter, keys)?;
+            let hashes = hashes(filter.hasher(), form(filter.description())?, keys)?;
             Ok(hashes.into_iter().map(|hash| filter.contains(hash).into()).collect())
         })
     }

@@ -7,7 +7,7 @@ use umbel_foreign::{
 };
 
 use crate::Result;
-use crate::keys::{Key, figures, hashes, note};
+use crate::keys::{Key, figures, form, hashes, note};
 
 pub(crate) enum Set {
     Own(AnyFilter),
@@ -76,7 +76,7 @@ impl Set {
         match self {
             Self::Own(filter) => {
                 note(filter, keys);
-                let hashes = hashes(filter, keys)?;
+                let hashes = hashes(filter.hasher(), form(filter.description())?, keys)?;
                 hashes.into_iter().map(|hash| Ok(filter.try_insert_hash(hash)?.into())).collect()
             }
             Self::Foreign(filter, key_type) => {
@@ -91,7 +91,7 @@ impl Set {
     pub(crate) fn has(&self, keys: &[Key<'_>]) -> Result<Vec<u8>> {
         match self {
             Self::Own(filter) => {
-                let hashes = hashes(filter, keys)?;
+                let hashes = hashes(filter.hasher(), form(filter.description())?, keys)?;
                 Ok(hashes.into_iter().map(|hash| filter.contains_hash(hash).into()).collect())
             }
             Self::Foreign(filter, key_type) => {
