@@ -175,9 +175,9 @@ impl Given {
 
 /// The filter of a file that comes in pieces.
 fn loaded<U: Unlock>(bytes: &[u8], unlock: U) -> Result<AnyFilter<U::Hasher>, FileError> {
-    let mut loader = AnyFilter::loader_with(unlock);
+    let loader = AnyFilter::loader_with(unlock);
     let size = 1 + XxHash3_64::oneshot(bytes) as usize % 500;
-    bytes.chunks(size).try_for_each(|piece| loader.push(piece))?;
+    let loader = bytes.chunks(size).try_fold(loader, |loader, piece| loader.push(piece))?;
     loader.finish()
 }
 
