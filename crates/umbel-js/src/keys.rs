@@ -46,14 +46,13 @@ impl Key<'_> {
 
 /// The form of a filter's keys. Filters of more than values as they are get refused: what they were built from would be absent.
 pub(crate) fn form(keys: &KeyDescription) -> Result<Option<KeyForm>> {
-    let mut fields = 0;
-    for (name, _) in keys.entries() {
-        fields += usize::from(name == "field");
-        if fields > 1 || name == "normalization" || name == "type" && keys.form().is_none() {
-            return Err("it was built from several fields, prefixes or changed values; ask the command line".into());
-        }
+    match keys.is_plain() {
+        true => Ok(keys.form()),
+        false => Err(
+            "it was built from several fields, prefixes or changed values; ask the command line"
+                .into(),
+        ),
     }
-    Ok(keys.form())
 }
 
 /// The hashes of keys in one of umbel's filters, in the form that it has: in one of text, an integer is its digits. Keys of another

@@ -34,7 +34,9 @@ test("the modules are as small as promised", () => {
 
 test("golden files give the same answers, receipts and bytes", () => {
   const { vectors } = JSON.parse(readFileSync(join(golden, "manifest.json"), "utf8"));
-  const unkeyed = vectors.filter(({ algorithm, kind, member_prefix, description }) => algorithm === "xxh3-128" && kind !== "attributes" && member_prefix && !description);
+  const unkeyed = vectors.filter(
+    ({ algorithm, kind, member_prefix, description }) => algorithm === "xxh3-128" && kind !== "attributes" && member_prefix && !description,
+  );
   const seen = new Set();
   for (const { file, kind, member_prefix, members, forgotten = 0, probe_prefix, probes_tried, false_positives } of unkeyed) {
     const content = readFileSync(join(golden, file));

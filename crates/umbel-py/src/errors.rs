@@ -109,16 +109,7 @@ macro_rules! parts {
     )*};
 }
 
-parts!(
-    PlanError,
-    InsertError,
-    BuildError,
-    RowError,
-    MergeError,
-    FileError,
-    SchemeError,
-    FieldError
-);
+parts! { PlanError, InsertError, BuildError, RowError, MergeError, FileError, SchemeError, FieldError }
 
 /// The error of a file that the system did not open or write, as Python's own `open` raises it: with the path, and with
 /// the class for its number, such as `FileNotFoundError`.

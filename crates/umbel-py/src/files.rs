@@ -169,7 +169,6 @@ fn sum_of(mut file: &File) -> io::Result<u64> {
 /// of a public key, the bytes must be signed by its owner; ``list``, ``newer_than`` and ``memory`` are as in :func:`open`.
 #[pyfunction]
 #[pyo3(signature = (data, format=None, key_type=None, *, secret=None, trust=None, list=None, newer_than=None, memory=None))]
-#[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn from_bytes<'py>(
     py: Python<'py>,
     data: Content<'_>,
@@ -209,7 +208,6 @@ pub(crate) fn from_bytes<'py>(
 /// ``"4GiB"`` (1 GiB by default).
 #[pyfunction]
 #[pyo3(signature = (path, *, mmap=false, shared=false, secret=None, format=None, key_type=None, trust=None, list=None, newer_than=None, memory=None))]
-#[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn open<'py>(
     py: Python<'py>,
     path: &Bound<'_, PyAny>,

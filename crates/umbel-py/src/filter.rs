@@ -388,8 +388,7 @@ impl Filter {
             check(inner, column)?;
             match inner {
                 Inner::Own(own) if column.len() >= columns::MANY => {
-                    note_form(own, column.form())?;
-                    let form = form(own.description())?;
+                    let form = note_form(own, form, column.form())?;
                     own.insert_in_parts(threads, column.len(), |filter, part, parts| {
                         column.visit_part(part, parts, &mut InsertOwn { filter, form })
                     })?;

@@ -87,8 +87,7 @@ impl Inner {
     pub(crate) fn insert(&mut self, key: KeyRef<'_>) -> Result<bool, Failure> {
         match self {
             Self::Own(filter) => {
-                note_form(filter, Some(key.form()))?;
-                let form = form(filter.description())?;
+                let form = note_form(filter, form, Some(key.form()))?;
                 Ok(in_form!(form, &[key], true, keys => filter.try_insert(keys[0])?))
             }
             Self::Foreign(other) => other.one(key, |filter, key| filter.insert(key)),
@@ -104,8 +103,8 @@ impl Inner {
     pub(crate) fn insert_all<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         match self {
             Self::Own(filter) => {
-                note_form(filter, form_of(keys))?;
-                InsertOwn { form: form(filter.description())?, filter }.visit(keys)
+                let form = note_form(filter, form, form_of(keys))?;
+                InsertOwn { form, filter }.visit(keys)
             }
             Self::Shared(open) => {
                 let file = open.file()?;
@@ -202,24 +201,17 @@ impl Other {
         self.key_type.is_none() && self.filter.format().key_types().contains(&KeyType::Decimal)
     }
 
-    /// Whether its keys come from clients of a server, which send the digits of a number.
-    fn is_of_a_server(&self) -> bool {
-        use umbel_foreign::Format;
-        matches!(
-            self.filter.format(),
-            Format::RedisBloom | Format::RedisBloomCuckoo | Format::ValkeyBloom
-        )
-    }
-
     /// The type of keys such as this one.
     fn type_of(&self, key: KeyRef<'_>) -> KeyType {
+        use umbel_foreign::Format::{RedisBloom, RedisBloomCuckoo, ValkeyBloom};
         let has = |key_type| self.filter.format().key_types().contains(&key_type);
+        // Clients of a server send the digits of a number.
+        let digits = has(KeyType::Decimal)
+            || matches!(self.filter.format(), RedisBloom | RedisBloomCuckoo | ValkeyBloom);
         self.key_type.unwrap_or(match key {
             KeyRef::Bytes(_) if has(KeyType::Url) => KeyType::Url,
             KeyRef::Bytes(_) => KeyType::Bytes,
-            KeyRef::Int(_) | KeyRef::Large(_) if has(KeyType::Decimal) || self.is_of_a_server() => {
-                KeyType::Decimal
-            }
+            KeyRef::Int(_) | KeyRef::Large(_) if digits => KeyType::Decimal,
             KeyRef::Int(_) | KeyRef::Large(_) if has(KeyType::I64) => KeyType::I64,
             KeyRef::Int(_) | KeyRef::Large(_) => KeyType::Bytes,
             KeyRef::Float(_) => KeyType::F64,
@@ -261,6 +253,18 @@ pub(crate) enum Access<'a> {
 
 impl Answer for Access<'_> {
     fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure> {
+        self.answer_keys(form, keys, answers)
+    }
+}
+
+impl Access<'_> {
+    /// Answers single keys, or those of rows.
+    pub(crate) fn answer_keys<K: Element>(
+        &mut self,
+        form: FormOf,
+        keys: &[K],
+        answers: &mut [bool],
+    ) -> Result<(), Failure> {
         let (inner, operation) = match self {
             Self::Read(Inner::Shared(open)) => {
                 let file = open.file()?;
@@ -296,8 +300,8 @@ impl Answer for Access<'_> {
             }
             (inner, _) => {
                 let own = inner.own_mut("add_new")?;
-                note_form(own, form_of(keys))?;
-                in_form!(form(own.description())?, keys, true, keys => own.try_insert_all_new(keys, answers)?);
+                let form = note_form(own, form, form_of(keys))?;
+                in_form!(form, keys, true, keys => own.try_insert_all_new(keys, answers)?);
             }
         }
         Ok(())
@@ -313,25 +317,47 @@ impl Visit for Check<'_> {
     }
 }
 
-/// The form of a filter's keys, if it is noted. Refuses a filter whose keys were changed before they were hashed: it would miss them.
+/// The form of a filter's keys, if it is noted. Refuses a filter of other keys than values as they are: it would miss them.
 #[inline]
 pub(crate) fn form(held: &KeyDescription) -> Result<Option<KeyForm>, Failure> {
-    match held.values("normalization").next() {
-        None => Ok(held.form()),
-        Some(step) => Err(Failure::Value(format!(
-            "the filter's keys were made with {step}, which Python does not do: look them up with umbel filter query, or make yours \
-             alike and take `normalization` out of the description with describe()"
-        ))),
+    if held.is_plain() {
+        return Ok(held.form());
     }
+    form_of_rows(held)?;
+    Err(Failure::Value(format!(
+        "the filter was built from {}, not from single keys; use contains_rows() or add_rows()",
+        held.in_words()
+    )))
 }
 
-/// Notes the form of keys that are added. In a filter of text, integers become text.
-pub(crate) fn note_form(own: &mut AnyFilter, added: Option<KeyForm>) -> Result<(), Failure> {
-    match (form(own.description())?, added) {
-        (_, None) | (Some(KeyForm::Text), _) => Ok(()),
-        (Some(own), Some(added)) if own.with(added) == own => Ok(()),
-        (_, Some(added)) => Ok(own.note(added)?),
+/// The form of a filter's fields, which may be several.
+pub(crate) fn form_of_rows(held: &KeyDescription) -> Result<Option<KeyForm>, Failure> {
+    let changed = held.values("normalization").next().is_some();
+    if changed || held.prefixes().is_some() {
+        return Err(Failure::Value(format!(
+            "the filter was built from {}, and Python looks up keys as they are: use umbel filter query, or make yours alike and take \
+             that out of the description with describe()",
+            held.in_words()
+        )));
     }
+    Ok(held.form())
+}
+
+/// [`form`] or [`form_of_rows`].
+type FormOf = fn(&KeyDescription) -> Result<Option<KeyForm>, Failure>;
+
+/// Notes the form of keys that are added, and returns the filter's then. In a filter of text, integers become text.
+pub(crate) fn note_form(
+    own: &mut AnyFilter,
+    form: FormOf,
+    added: Option<KeyForm>,
+) -> Result<Option<KeyForm>, Failure> {
+    match (form(own.description())?, added) {
+        (_, None) | (Some(KeyForm::Text), _) => {}
+        (Some(own), Some(added)) if own.with(added) == own => {}
+        (_, Some(added)) => own.note(added)?,
+    }
+    Ok(own.description().form())
 }
 
 /// Inserts keys into one of umbel's own, which may be a part of a filter of a form.

@@ -15,7 +15,9 @@ use crate::calls::Values;
 use crate::columns::{Column, Source, visit_items};
 use crate::errors::Failure;
 use crate::filter::Filter;
-use crate::inner::{Access, Hashes, Inner, Operation, Other, form, note_form, of_inner, of_kind};
+use crate::inner::{
+    Access, Hashes, Inner, Operation, Other, form, form_of_rows, note_form, of_inner, of_kind,
+};
 use crate::keys::{OneKey, Takes, in_form};
 use crate::values::{Content, Names, Number, count, hasher, size};
 
@@ -224,11 +226,9 @@ impl Counting {
     fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u32> {
         let key = OneKey::of(key, Takes::Own)?;
         let inner = slf.as_super().get().inner.read(slf.py());
-        let form = of_inner!(&*inner, own => form(own.description())?, _other => None);
-        let count = of_kind!(&*inner, Counting(filter) => {
-            in_form!(form, &[key.key()], false, keys => filter.count(keys[0]))
-        });
-        Ok(count)
+        Ok(of_kind!(&*inner, Counting(filter) => {
+            in_form!(form(filter.description())?, &[key.key()], false, keys => filter.count(keys[0]))
+        }))
     }
 
     /// A blocked filter of the same keys: a quarter of the size, or less.
@@ -309,8 +309,8 @@ impl Window {
         let key = OneKey::of(key, Takes::Own)?;
         let add = |inner: &mut Inner| {
             let own = inner.own_mut("add_at")?;
-            note_form(own, Some(key.key().form()))?;
-            let (form, window) = (form(own.description())?, window(inner)?);
+            let form = note_form(own, form, Some(key.key().form()))?;
+            let window = window(inner)?;
             Ok(in_form!(form, &[key.key()], true, keys => window.insert_at(keys[0], tick)?))
         };
         slf.as_super().get().add_by(slf.py(), add)
@@ -525,11 +525,9 @@ impl Map {
     fn value(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         let key = OneKey::of(key, Takes::Own)?;
         let inner = slf.as_super().get().inner.read(slf.py());
-        let form = of_inner!(&*inner, own => form(own.description())?, _other => None);
-        let value = of_kind!(&*inner, Bloomier(map) => {
-            in_form!(form, &[key.key()], false, keys => map.get(keys[0]))
-        });
-        Ok(value)
+        Ok(of_kind!(&*inner, Bloomier(map) => {
+            in_form!(form(map.description())?, &[key.key()], false, keys => map.get(keys[0]))
+        }))
     }
 }
 
@@ -553,7 +551,6 @@ pub(crate) struct Attributes;
 impl Attributes {
     #[new]
     #[pyo3(signature = (names, keys=None, fpp=None, *, tags="row", classic=false, memory=None, seed=0, secret=None))]
-    #[allow(clippy::too_many_arguments)]
     fn new(
         names: Names,
         keys: Number<'_>,
@@ -605,7 +602,7 @@ impl Attributes {
             values.iter().map(|value| crate::rows::field(&value)).collect::<PyResult<Vec<_>>>()?;
         slf.as_super().get().add_by(slf.py(), |inner| {
             let own = inner.own_mut("add_row")?;
-            note_form(own, Some(KeyForm::Text))?;
+            note_form(own, form_of_rows, Some(KeyForm::Text))?;
             match own {
                 AnyFilter::Attributes(rows) => Ok(rows.insert_row(&values)?),
                 _ => unreachable!("the class says the kind"),
@@ -678,7 +675,6 @@ impl Foreign {
         format, keys=None, fpp=None, *, key_type=None, bits=None, bits_per_key=None, probes=None, seed=None, growth=None,
         bucket_size=None, max_iterations=None, salts=Vec::new(), options=Names::default()
     ))]
-    #[allow(clippy::too_many_arguments)]
     fn new(
         format: &str,
         keys: Number<'_>,

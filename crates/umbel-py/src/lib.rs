@@ -32,6 +32,8 @@
 //!
 //! Each module uses the ones above it.
 
+#![allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
+
 mod answers;
 mod arrays;
 mod calls;

@@ -56,25 +56,25 @@ impl<T: Send + Sync> Lock<T> {
     /// For reading, with the GIL. A panic does not leave a filter half changed: keys go in one by one.
     #[inline]
     pub(crate) fn read<'a>(&'a self, py: Python<'a>) -> Reading<'a, T> {
-        Reading(self.inside(py, Use::Look))
+        Guard(self.inside(py, Use::Look))
     }
 
     /// For changing it, with the GIL.
     #[inline]
     pub(crate) fn write<'a>(&'a self, py: Python<'a>) -> Writing<'a, T> {
-        Writing(self.inside(py, Use::Change))
+        Guard(self.inside(py, Use::Change))
     }
 
     /// As [`read`](Self::read), if that needs no waiting.
     #[inline]
     pub(crate) fn try_read<'a>(&'a self, py: Python<'a>) -> Option<Reading<'a, T>> {
-        self.try_inside(py, Use::Look).map(Reading)
+        self.try_inside(py, Use::Look).map(Guard)
     }
 
     /// As [`write`](Self::write), if that needs no waiting.
     #[inline]
     pub(crate) fn try_write<'a>(&'a self, py: Python<'a>) -> Option<Writing<'a, T>> {
-        self.try_inside(py, Use::Change).map(Writing)
+        self.try_inside(py, Use::Change).map(Guard)
     }
 
     #[inline]
@@ -267,28 +267,18 @@ impl<T> Drop for Inside<'_, T> {
     }
 }
 
-/// A filter that is read, with the GIL.
-pub(crate) struct Reading<'a, T>(Inside<'a, T>);
+/// A filter that is used with the GIL: read, or changed.
+pub(crate) struct Guard<'a, T, const CHANGES: bool>(Inside<'a, T>);
 
-impl<T> Deref for Reading<'_, T> {
+pub(crate) type Reading<'a, T> = Guard<'a, T, false>;
+pub(crate) type Writing<'a, T> = Guard<'a, T, true>;
+
+impl<T, const CHANGES: bool> Deref for Guard<'_, T, CHANGES> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: see `Sync` of the lock; it does not change meanwhile.
-        unsafe { &*self.0.of.value.get() }
-    }
-}
-
-/// A filter that is changed, with the GIL.
-pub(crate) struct Writing<'a, T>(Inside<'a, T>);
-
-impl<T> Deref for Writing<'_, T> {
-    type Target = T;
-
-    #[inline]
-    fn deref(&self) -> &T {
-        // SAFETY: see `Sync` of the lock; access is exclusive meanwhile.
+        // SAFETY: see `Sync` of the lock; nobody else changes it meanwhile.
         unsafe { &*self.0.of.value.get() }
     }
 }
@@ -296,7 +286,7 @@ impl<T> Deref for Writing<'_, T> {
 impl<T> DerefMut for Writing<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above.
+        // SAFETY: see `Sync` of the lock; access is exclusive meanwhile.
         unsafe { &mut *self.0.of.value.get() }
     }
 }

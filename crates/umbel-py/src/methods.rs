@@ -318,7 +318,6 @@ impl Filter {
     /// covers the result. ``list``, ``newer_than`` and ``memory`` are as in :func:`open`, ``secret`` is the secret of a keyed
     /// filter.
     #[pyo3(signature = (delta, *, secret=None, trust=None, list=None, newer_than=None, memory=None))]
-    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn patched<'py>(
         &self,
         py: Python<'py>,

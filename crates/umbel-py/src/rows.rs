@@ -15,12 +15,12 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use umbel::{AnyFilter, Block, Filter as _, KeyDescription, KeyForm, KeyHasher};
 
 use crate::answers::{Answers, Container, is_of_objects, library};
-use crate::arrays::{Answer, BATCH, cast, has_keys, places};
+use crate::arrays::{BATCH, cast, has_keys, places};
 use crate::calls::Values;
 use crate::errors::Failure;
 use crate::filter::Filter;
 use crate::imports::Stream;
-use crate::inner::{Access, Inner, Operation, form, note_form, of_inner, of_kind};
+use crate::inner::{Access, Inner, Operation, form_of_rows, note_form, of_inner, of_kind};
 use crate::keys::{OneKey, Takes, is_missing, refuse_form};
 
 /// The bytes of a field.
@@ -98,14 +98,14 @@ fn answer_rows(
 ) -> Result<(), Failure> {
     // Fields are text.
     if let Access::Write(Inner::Own(own), Operation::Add) = access {
-        refuse_form(form(own.description())?, |held| held != KeyForm::Bytes)?;
+        refuse_form(form_of_rows(own.description())?, |held| held != KeyForm::Bytes)?;
         let mut held = own.description().clone();
         let unnamed = held.form().is_none() && held.values("field").next().is_none();
         if unnamed && !own.kind().rows() {
             names.iter().try_for_each(|name| held.push("field", name))?;
             own.describe(held);
         }
-        note_form(own, Some(KeyForm::Text))?;
+        note_form(own, form_of_rows, Some(KeyForm::Text))?;
     }
     match access {
         Access::Read(Inner::Own(AnyFilter::Attributes(filter))) => {
@@ -123,7 +123,7 @@ fn answer_rows(
                 Access::Write(inner, _) => &**inner,
             };
             check_names(inner, names)?;
-            access.answer(&rows.keys()?.values(), answers)
+            access.answer_keys(form_of_rows, &rows.keys()?.values(), answers)
         }
     }
 }
@@ -154,7 +154,7 @@ fn look_up<S: AsRef<[Block]>>(
     rows: &Rows,
     answers: &mut [bool],
 ) -> Result<(), Failure> {
-    form(filter.description())?;
+    form_of_rows(filter.description())?;
     let places = fields_of(filter, names, rows)?;
     let (values, fields) = (rows.values(), filter.names().len());
     let mut asked = vec![None; rows.len() * fields];
@@ -195,7 +195,7 @@ pub(crate) fn contains_row(
         names: &[String],
         values: Vec<Vec<u8>>,
     ) -> Result<bool, Failure> {
-        form(filter.description())?;
+        form_of_rows(filter.description())?;
         let mut row = vec![None; filter.names().len()];
         for (place, value) in filter.indices(names)?.into_iter().zip(values) {
             row[place] = Some(value);

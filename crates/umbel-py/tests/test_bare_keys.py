@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies
+from hypothesis import example, given, settings, strategies
 
 import umbel
 
@@ -26,6 +26,8 @@ def as_csv(header, rows):
 
 @settings(deadline=None)
 @given(strategies.lists(VALUES), strategies.lists(VALUES), strategies.booleans())
+@example([], ["\n{", ""], True)
+@example(["", "a"], ["\n", "\n{", "a"], True)
 def test_keys_against_sets(tmp_path_factory, ids, keys, as_json):
     folder = tmp_path_factory.mktemp("keys")
     rows = [(str(number), value) for number, value in enumerate(ids)]
@@ -41,7 +43,7 @@ def test_keys_against_sets(tmp_path_factory, ids, keys, as_json):
     # A list may be of lines of an open file.
     of_lines = {key.removesuffix("\n") for key in keys}
     # The first that is not a blank line tells whether they are JSON.
-    first = next((key for key in keys if not key.startswith("\n")), keys[-1] if keys else "")
+    first = next((key for key in keys if key != "\n"), keys[-1] if keys else "")
     if not (as_json and first.strip().startswith("{")):
         for of in (list, iter, pl.Series, lambda values: pa.array(values, pa.string()), lambda values: pd.Series(values, dtype="str")):
             wanted = of_lines if of in (list, iter) else set(keys)

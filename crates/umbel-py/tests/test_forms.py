@@ -149,16 +149,42 @@ def test_keys_that_were_changed_are_refused_and_not_absent(tmp_path: Path) -> No
             lambda: attributes.contains_row(name="Ann"),
             lambda: attributes.contains_rows([("Ann", "Rome")]),
         ):
-            with pytest.raises(ValueError, match="made with ignore-case"):
+            with pytest.raises(ValueError, match="with ignore-case, and Python looks up keys as they are"):
                 ask()
     filter = open_filter(path)
     for add in (lambda: filter.add("Eve"), lambda: filter.add_new(["Eve"]), lambda: filter.update(["Eve"])):
-        with pytest.raises(ValueError, match="made with ignore-case"):
+        with pytest.raises(ValueError, match="with ignore-case, and Python looks up keys as they are"):
             add()
-    with open_filter(path, shared=True) as shared, pytest.raises(ValueError, match="made with ignore-case"):
+    with open_filter(path, shared=True) as shared, pytest.raises(ValueError, match="with ignore-case, and Python looks up keys as they are"):
         "Ann" in shared
     filter.describe([("type", "text")])
     assert "ann" in filter and "Ann" not in filter
+
+
+def test_filters_of_prefixes_and_of_several_fields(tmp_path: Path) -> None:
+    path = tmp_path / "networks.umbel"
+    umbel("filter", "build", "--prefixes", "ip", "--keys", "100", "-o", path, input="10.0.0.0/8\n")
+    filter = open_filter(path)
+    for ask in (
+        lambda: "10.1.2.3" in filter,
+        lambda: filter.contains_many(["10.1.2.3"]),
+        lambda: filter.contains_rows([("10.1.2.3",)]),
+        lambda: filter.add("10.0.0.0/8"),
+    ):
+        with pytest.raises(ValueError, match="built from prefixes of IP addresses, and Python"):
+            ask()
+    filter = Bloom(100, 1e-6)
+    filter.add_rows([{"user": "ann", "item": 1}], ["user", "item"])
+    assert filter.contains_rows([("ann", 1), ("ann", 2)]) == [True, False]
+    for ask in (
+        lambda: "ann" in filter,
+        lambda: filter.contains_many(["ann"]),
+        lambda: filter.add("ann"),
+        lambda: filter.update(["ann"]),
+        lambda: filter.add_new(["ann"]),
+    ):
+        with pytest.raises(ValueError, match=r'the fields "user", "item", not from single keys; use contains_rows'):
+            ask()
 
 
 def test_a_mixed_filter_wants_to_know_what_lines_are(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ use std::ffi::CStr;
 use std::sync::Arc;
 
 use umbel::{
-    AnyFilter, AnyScheme, Fact, Figure, Filter as _, Full, Hashing, InsertError, KeyDescription,
-    KeyForm, KeyHash, KeyHasher, Kind, Loader, Plan, Receipt, Scheme, Variant, Window,
+    AnyFilter, AnyScheme, Fact, Figure, Filter as _, Full, Hashing, InsertError, KeyForm, KeyHash,
+    KeyHasher, Kind, Loader, Plan, Receipt, Scheme, Variant, Window,
 };
 
 use crate::secrets;
@@ -106,15 +106,11 @@ fn hasher(filter: &Filter) -> Result<KeyHasher, Refusal> {
         filter.check_inserts().map_err(refused)?;
     }
     let keys = filter.description();
-    // Most have only their form.
-    if keys.form().is_none() || keys.entries().nth(1).is_some() {
-        let sent = keys.form().map_or_else(KeyDescription::default, KeyDescription::from);
-        keys.check(filter.kind(), &sent).map_err(|other| {
-            let built = other.filter;
-            refused(format!(
-                "the filter was built from {built}, and clients send keys as they are; build it from such keys"
-            ))
-        })?;
+    if !keys.is_plain() {
+        let built = keys.in_words();
+        return Err(refused(format!(
+            "the filter was built from {built}, and clients send keys as they are; build it from such keys"
+        )));
     }
     secrets::hasher(filter.hasher().scheme()).map_err(refused)
 }

@@ -1,28 +1,14 @@
 //! A filter so small that all its bits can be seen, filled and queried step by step: the output of `umbel filter demo`.
 
-use std::str::FromStr;
-
 use umbel_numbers::Rate;
 
-/// A word whose bits are given: `word=3,12,11`.
+/// A word and its bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At {
     /// The word.
     pub word: String,
     /// Its bits, in the order of the probes.
     pub bits: Vec<u64>,
-}
-
-impl FromStr for At {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a word with its bits, such as apples=3,12,11");
-        let (word, bits) = text.rsplit_once('=').ok_or_else(wrong)?;
-        let bits: Result<Vec<u64>, _> = bits.split(',').map(|bit| bit.trim().parse()).collect();
-        let bits = bits.map_err(|_| wrong())?;
-        Ok(Self { word: word.to_owned(), bits })
-    }
 }
 
 /// Returns the published example: M. Ceglowski, Using Bloom Filters (perl.com, 2004). Apples and plums are inserted into 14
@@ -234,16 +220,6 @@ pub fn joined(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn places_as_typed() {
-        let at = |text: &str| text.parse::<At>().map(|at| (at.word, at.bits));
-        assert_eq!(at("apples=3,12,11"), Ok(("apples".to_owned(), vec![3, 12, 11])));
-        assert_eq!(at("a=b=0"), Ok(("a=b".to_owned(), vec![0])));
-        for wrong in ["apples", "apples=", "apples=x", "apples=1,,2", "apples=-1"] {
-            assert!(at(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn the_published_example() {

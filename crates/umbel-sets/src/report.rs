@@ -179,8 +179,6 @@ pub struct Report {
     pub empty: u64,
     /// Different lines among those kept for comparison by their bytes.
     pub distinct: u64,
-    /// Of a comparison of two files, rows that both have equally often and that were not passed on.
-    pub(crate) even: u64,
     /// Lines written.
     pub found: u64,
     /// Bytes read from inputs and temporary files, over all passes.
@@ -220,7 +218,6 @@ impl Report {
             bad: self.bad + part.bad,
             empty: self.empty + part.empty,
             distinct: self.distinct + part.distinct,
-            even: self.even + part.even,
             found: self.found + part.found,
             bytes_read: self.bytes_read + part.bytes_read,
             bytes_spilled: self.bytes_spilled + part.bytes_spilled,

@@ -447,8 +447,6 @@ pub(crate) struct Runs<K = u64> {
     ends: Vec<u64>,
     /// Runs in finished files.
     runs: Vec<Run>,
-    /// Lines that are results, but only counted.
-    pub(crate) even: u64,
     order: PhantomData<K>,
 }
 
@@ -470,7 +468,6 @@ impl<K: Order> Runs<K> {
             out: None,
             ends: Vec::new(),
             runs: Vec::new(),
-            even: 0,
             order: PhantomData,
         }
     }
@@ -503,7 +500,6 @@ impl<K: Order> Runs<K> {
 
     /// Adds the runs of another thread.
     pub(crate) fn join(&mut self, other: Self) -> Result<(), Error> {
-        self.even += other.even;
         self.runs.extend(other.finish()?);
         Ok(())
     }

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from csv import QUOTE_MINIMAL, QUOTE_NONE, reader
 from difflib import get_close_matches
 from inspect import signature
-from itertools import chain, islice
+from itertools import chain
 from logging import getLogger
 from os import PathLike, fsdecode
 from tempfile import TemporaryDirectory
@@ -163,18 +163,18 @@ def _are_keys(inputs: list[Any], number: int, options: dict[str, Any], name: str
         values = iter(value)
     except TypeError:
         return False
-    left_out, comment = options.get("skip") or 0, options.get("comment") or "\n"
-    seen = list(islice(values, 1))
-    while seen and isinstance(seen[-1], (str, bytes, bytearray)) and (len(seen) <= left_out or _text(seen[-1]).startswith(comment)):
-        more = list(islice(values, 1))
-        if not more:
+    left_out, comment = options.get("skip") or 0, options.get("comment")
+    first, seen = None, []
+    for line in values:
+        seen.append(line)
+        first = line.as_py() if hasattr(line, "as_py") else line
+        is_line = isinstance(first, (str, bytes, bytearray))
+        passed = is_line and (len(seen) <= left_out or _text(first) in ("\n", "\r\n") or comment and _text(first).startswith(comment))
+        if not passed:
             break
-        seen += more
     if values is value and seen:
         rest = chain(seen, values)
         inputs[:] = [rest if other is value else other for other in inputs]
-    first = seen[-1] if seen else None
-    first = getattr(first, "as_py", lambda: first)()
     if first is None:
         return is_column
     if not isinstance(first, (str, bytes, bytearray)):

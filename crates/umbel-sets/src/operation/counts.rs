@@ -71,15 +71,13 @@ pub(super) struct Counts {
     wide: Words<AtomicU64>,
     /// How often a counter of 32 bits overflowed.
     rounds: Mutex<HashMap<u64, u64>>,
-    /// How many lines were found that both sides have equally often.
-    pub(super) even: AtomicU64,
 }
 
 impl Counts {
     pub(super) fn new(counted: Counted) -> Self {
         let (narrow, wide) = counted.words();
         let (narrow, wide) = (Words::new(narrow), Words::new(wide));
-        Self { counted, narrow, wide, rounds: Mutex::default(), even: AtomicU64::new(0) }
+        Self { counted, narrow, wide, rounds: Mutex::default() }
     }
 
     /// The part of a share of memory left for a table with these counts.
@@ -195,11 +193,6 @@ pub(super) struct CountedTable {
 impl CountedTable {
     pub(super) fn new(table: Table, counted: Option<Counted>) -> Self {
         Self { table, counts: counted.map(Counts::new) }
-    }
-
-    /// How many of its lines were found that both sides have equally often.
-    pub(super) fn even(&self) -> u64 {
-        self.counts.as_ref().map_or(0, |counts| counts.even.load(Ordering::Relaxed))
     }
 
     /// Adds a line, as [`Table::insert`], and counts it.

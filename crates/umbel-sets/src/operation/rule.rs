@@ -29,7 +29,7 @@ pub(super) struct Rule {
     pub(super) every: bool,
     /// The number of its line is in front of each row.
     pub(super) numbered: bool,
-    /// Of two sides, lines that both have equally often are only counted.
+    /// Of two sides, lines that both have equally often are not selected.
     pub(super) uneven: bool,
     /// Results hold rows. Otherwise they hold places only, and one more pass writes the rows. Set by
     /// [`SetPlan::complete`](super::SetPlan::complete).
@@ -196,7 +196,6 @@ impl Rule {
         let count = counts.as_ref().map_or(1, |counts| counts.get(unit));
         let met = met.map_or(0, |met| met.get(unit));
         if self.uneven && second_more(count) == Some(0) {
-            counts.as_ref()?.even.fetch_add(1, Ordering::Relaxed);
             return None;
         }
         if !(self.at_least..=self.at_most).contains(&count) || !self.wants(met) {
@@ -240,7 +239,6 @@ impl Rule {
             }
         }
         runs.end();
-        runs.even += table.even();
         Ok(())
     }
 }
@@ -313,16 +311,6 @@ impl Results {
         match self {
             Self::Tables(tables) => Ok(tables.next()),
             Self::Runs(merged) => merged.next(),
-        }
-    }
-
-    /// The lines of tables that were only [counted](Rule::uneven), once all results are read.
-    pub(super) fn even(&self) -> u64 {
-        match self {
-            Self::Tables(InTables { tables, .. }) => {
-                tables.iter().map(|(table, _)| table.even()).sum()
-            }
-            Self::Runs(_) => 0,
         }
     }
 }

@@ -213,12 +213,10 @@ impl Run<'_> {
                 self.settle(rest.unwrap_or_default(), spilled, doubt.as_ref(), runs)?
             }
         };
-        match rule.rows {
-            false => self.write_by_place(doubt.as_ref(), from, &mut results, sink)?,
-            true => self.write_results(&mut results, sink)?,
+        if !rule.rows {
+            return self.write_by_place(doubt.as_ref(), from, &mut results, sink);
         }
-        self.passes.report.even += results.even();
-        Ok(())
+        self.write_results(&mut results, sink)
     }
 
     /// The deciding pass of distinct lines and of an anti-join. Writes the lines to `sink` that can be written now.
@@ -309,7 +307,6 @@ impl Run<'_> {
         let parts = Part::all(lines, others, 0);
         let distinct = settling.run(parts, &mut runs, needed, settle)?;
         self.passes.report.distinct += distinct;
-        self.passes.report.even += runs.even;
         Ok(Results::Runs(runs.merge(memory / 4)?))
     }
 

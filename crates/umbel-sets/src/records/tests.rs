@@ -13,8 +13,7 @@ use umbel::KeyHasher;
 
 use super::*;
 use crate::budget::Budget;
-use crate::input::ReadFrom;
-use crate::input::Spool;
+use crate::input::{ReadFrom, Spool};
 use crate::scan::{Lines, Scanner, Visit};
 use crate::testing::{Drip, budget, long, options_of};
 use crate::{Form, Input, Options, SetOperation};

@@ -280,6 +280,18 @@ impl KeyDescription {
         Err(OtherKeys { filter: self.in_words(), wanted: wanted.in_words(), prefixes })
     }
 
+    /// Returns whether the keys are values as they are: not several fields, prefixes, nor changed before they were hashed.
+    /// Otherwise a filter would report what it was built from as absent.
+    #[doc(hidden)]
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        // Most have only their form.
+        let just_form = self.form.is_some() && self.entries.len() == 1;
+        let has = |name| self.values(name).next().is_some();
+        let is_form = self.form.is_some() || !has(TYPE);
+        just_form || is_form && !has(NORMALIZATION) && self.values(FIELD).nth(1).is_none()
+    }
+
     /// Returns the family whose prefixes the keys are, by their type; `None` for other keys.
     #[doc(hidden)]
     pub fn prefixes(&self) -> Option<Family> {
@@ -287,8 +299,9 @@ impl KeyDescription {
         [Family::Ip, Family::Domain].into_iter().find(is)
     }
 
-    /// For a message.
-    fn in_words(&self) -> String {
+    /// What the keys are, for a message.
+    #[doc(hidden)]
+    pub fn in_words(&self) -> String {
         if let Some(family) = self.prefixes() {
             return family.to_string();
         }

@@ -16,6 +16,7 @@ use crate::hash::LineHasher;
 use crate::input::{Input, SpoolWriter};
 use crate::report::{Changes, Report};
 use crate::scan::{RowKeys, Scanner};
+use crate::sink::Hand;
 use crate::spill::{Disk, Selected};
 use crate::{Error, Options};
 
@@ -117,17 +118,24 @@ impl<'a> Diff<'a> {
             None if place < boundary => Change::Removed,
             None => Change::Added,
         };
-        let mut report = if self.rows.options.form.records.key().is_empty() {
-            self.rows.hand(&mut |selected| show(change(selected), selected.row))?
+        let (mut report, even) = if self.rows.options.form.records.key().is_empty() {
+            self.hand(&mut |selected| show(change(selected), selected.row))?
         } else {
             self.keyed(change, &mut show)?
         };
         let [removed, added, changed, kept, _] = counts;
-        let kept = kept + report.even;
-        let changes = Changes { removed, added, changed, kept, uneven };
+        let changes = Changes { removed, added, changed, kept: kept + even, uneven };
         report.found = changes.different();
         report.changes = Some(changes);
         Ok(report)
+    }
+
+    /// Passes the selected rows to `hand`. Returns also how many others there are, which both files have equally often.
+    fn hand<'h>(&self, hand: &'h mut Hand<'h>) -> Result<(Report, u64), Error> {
+        let report = self.rows.hand(hand)?;
+        // Without filters, every different row was in a table.
+        let even = if self.rows.rule.uneven { report.distinct - report.found } else { 0 };
+        Ok((report, even))
     }
 
     /// Compares rows, then the keys of rows that differ.
@@ -135,7 +143,7 @@ impl<'a> Diff<'a> {
         &self,
         change: impl Fn(Selected<'_>) -> Change + Sync,
         show: &mut (impl FnMut(Change, &[u8]) -> Result<(), Error> + Send),
-    ) -> Result<Report, Error> {
+    ) -> Result<(Report, u64), Error> {
         let SetOperation { inputs, options, budget, .. } = self.rows;
         let [old, new] = inputs else { unreachable!("there are two") };
         let scanner = Scanner::within(budget, options, LineHasher::random())?;
@@ -149,7 +157,7 @@ impl<'a> Diff<'a> {
             Ok::<_, Error>(rows)
         };
         let (mut removed, mut added) = (spool([old, new])?, spool([new, old])?);
-        let mut report = self.rows.hand(&mut |selected| match change(selected) {
+        let (mut report, even) = self.hand(&mut |selected| match change(selected) {
             Change::Removed => removed.row(selected.row),
             Change::Added => added.row(selected.row),
             kept => show(kept, selected.row),
@@ -183,7 +191,7 @@ impl<'a> Diff<'a> {
             pairs.finish(show)?;
             report.disk(&disk);
         }
-        Ok(report)
+        Ok((report, even))
     }
 
     /// Marks the rows of the first of two inputs whose key is also in the second.
