@@ -17,7 +17,17 @@ use umbel_share::summary::{Address, GroupKey, Limits, Peers, Settings, Step, Sum
 use crate::Random;
 use crate::golden::{FOLDER, cases};
 use crate::made::messages;
-use crate::world::{Event, World, expected, kept, peers, published, step, summary, version};
+use crate::world::{Event, World, expected, kept, peers, summary, version};
+
+/// The effect of a message on a receiver.
+fn step(receiver: &mut Peers, message: &[u8], now: Duration) -> Step {
+    receiver.receive("a", message, now).unwrap().step
+}
+
+/// Publishes the filter, if it is time, of a cache that does not outgrow it.
+fn published(summary: &mut Summary) -> Option<Vec<u8>> {
+    summary.publish(Vec::<u64>::new).unwrap()
+}
 
 const BEAT: usize = 88;
 

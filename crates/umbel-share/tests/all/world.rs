@@ -24,16 +24,6 @@ pub(crate) fn expected<'a>(summary: &Summary, keys: impl IntoIterator<Item = &'a
     filter.to_bytes()
 }
 
-/// The effect of a message on a receiver.
-pub(crate) fn step(receiver: &mut Peers, message: &[u8], now: Duration) -> Step {
-    receiver.receive("a", message, now).unwrap().step
-}
-
-/// Publishes the filter, if it is time, of a cache that does not outgrow it.
-pub(crate) fn published(summary: &mut Summary) -> Option<Vec<u8>> {
-    summary.publish(Vec::<u64>::new).unwrap()
-}
-
 pub(crate) fn kept(peers: &Peers, name: &str) -> Option<Vec<u8>> {
     peers.filter(name).map(|filter| filter.to_bytes())
 }
