@@ -5,7 +5,7 @@ use umbel_numbers::{Rate, counted};
 use umbel_report::words::{joined, quoted};
 
 use crate::refused::Refused;
-use crate::steps::{Op, Operation, Places, Toy, name_of};
+use crate::steps::{Op, Operation, Places, Toy};
 
 /// Bits of a fingerprint: few enough to show repeats soon.
 const FINGERPRINT: u32 = 4;
@@ -124,7 +124,7 @@ pub(crate) fn bloomier(toy: &Toy) -> Result<Value, Refused> {
         };
         let probes: Vec<Value> = places.iter().map(probe).collect();
         steps.push(json!({
-            "op": name_of(*op), "word": word, "text": text, "parts": [part(&table)], "probes": probes,
+            "op": op, "word": word, "text": text, "parts": [part(&table)], "probes": probes,
             "faded": [], "found": found, "inserted": inserted, "fpp": fpp,
         }));
     }
@@ -285,26 +285,23 @@ pub(crate) fn cascade(toy: &Toy) -> Result<Value, Refused> {
             text += &format!(" {passes}{why}.");
         }
         // The probes in the levels queried, or in the levels that have the word.
-        let probes: Vec<Value> = now
-            .iter()
-            .take(asked)
-            .enumerate()
-            .flat_map(|(part, level)| {
-                let mut cells = level.places.of(word);
-                cells.sort_unstable();
-                cells.dedup();
-                let had = |cell: u64| before.get(part).is_some_and(|level| level.cells[cell as usize]);
-                let probe = |cell: u64| {
-                    let set = level.cells[cell as usize];
-                    let places = |other: &&String| level.places.of(other).contains(&cell);
-                    let by = level.words.iter().find(places);
-                    json!({ "part": part, "cell": cell, "changed": set && !had(cell), "set": set, "by": by })
-                };
-                cells.into_iter().map(probe).collect::<Vec<_>>()
-            })
-            .collect();
+        let queried = now.iter().take(asked).enumerate();
+        let probes = queried.flat_map(|(part, level)| {
+            let mut cells = level.places.of(word);
+            cells.sort_unstable();
+            cells.dedup();
+            let had = |cell: u64| before.get(part).is_some_and(|level| level.cells[cell as usize]);
+            let probe = |cell: u64| {
+                let set = level.cells[cell as usize];
+                let places = |other: &&String| level.places.of(other).contains(&cell);
+                let by = level.words.iter().find(places);
+                json!({ "part": part, "cell": cell, "changed": set && !had(cell), "set": set, "by": by })
+            };
+            cells.into_iter().map(probe).collect::<Vec<_>>()
+        });
         steps.push(json!({
-            "op": name_of(*op), "word": word, "text": text, "parts": parts(&now), "probes": probes, "faded": [],
+            "op": op, "word": word, "text": text, "parts": parts(&now),
+            "probes": probes.collect::<Value>(), "faded": [],
             "found": add.is_none().then_some(found), "inserted": lists[0].contains(word), "fpp": chance(&now),
         }));
     }

@@ -1,7 +1,7 @@
 //! Operations on a filter so small that every cell can be followed, and where words fall in it.
 
 use anyhow::Result;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use umbel::{AnyFilter, Blocked, Classic, Filter, Insert, KeyHasher, Kind, Plan};
 use umbel_report::advice::Inside;
 use umbel_report::words::{At, example as published, quoted};
@@ -30,7 +30,7 @@ pub(crate) struct Operation {
     pub(crate) word: String,
 }
 
-#[derive(Clone, Copy, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Op {
     Insert,
@@ -127,14 +127,4 @@ fn used(filter: &AnyFilter) -> Vec<(usize, u64)> {
         }
     }
     all
-}
-
-pub(crate) fn name_of(op: Op) -> &'static str {
-    match op {
-        Op::Insert => "insert",
-        Op::Except => "except",
-        Op::Remove => "remove",
-        Op::Query => "query",
-        Op::Advance => "advance",
-    }
 }

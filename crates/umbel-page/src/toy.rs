@@ -10,7 +10,7 @@ use umbel_report::words::{Answer, Shown, Step, joined, quoted};
 
 use crate::built;
 use crate::refused::Refused;
-use crate::steps::{Op, Operation, Places, Toy, name_of, set_by};
+use crate::steps::{Op, Operation, Places, Toy, set_by};
 
 /// The most operations: each shows all cells.
 const MOST_OPERATIONS: usize = 200;
@@ -70,7 +70,7 @@ fn classic(toy: &Toy) -> Result<Value, Refused> {
         let probe = |(bit, by): &(u64, Option<String>)| json!({ "part": 0, "cell": bit, "changed": changed.contains(bit), "set": by.is_some(), "by": by });
         let probes: Vec<Value> = probes.iter().map(probe).collect();
         steps.push(json!({
-            "op": name_of(*op), "word": word, "text": text, "parts": [shown(&filter)], "probes": probes,
+            "op": op, "word": word, "text": text, "parts": [shown(&filter)], "probes": probes,
             "faded": [], "found": found, "inserted": inserted, "fpp": fpp,
         }));
     }
@@ -155,7 +155,7 @@ fn counters(toy: &Toy) -> Result<Value, Refused> {
         };
         let probes: Vec<Value> = cells.iter().map(probe).collect();
         steps.push(json!({
-            "op": name_of(*op), "word": word, "text": text, "parts": [part(&counts)], "probes": probes,
+            "op": op, "word": word, "text": text, "parts": [part(&counts)], "probes": probes,
             "faded": [], "found": found, "inserted": words.contains(&&word[..]), "fpp": fpp(&counts),
         }));
     }
@@ -225,8 +225,32 @@ impl Model {
         Ok(Self { filter, tick: 0, setters: Vec::new(), words: Vec::new() })
     }
 
+    /// The cells of every part; the generations of a window are interleaved in its blocks.
     fn state(&self) -> State {
-        state_of(&self.filter)
+        let inside = Inside::of(&self.filter);
+        let cells = |part: usize, blocks: usize| {
+            let mut cells = Vec::new();
+            inside.cells(part, 0..blocks, &mut |cell| cells.push(cell));
+            cells
+        };
+        let parts = inside.blocks();
+        if let Variant::Window { generations } = self.filter.plan().variant() {
+            let (all, block) = (cells(0, parts[0]), inside.block_cells() as usize);
+            let generation = |turn: usize| {
+                let own = all.chunks(block).skip(turn).step_by(generations as usize);
+                (format!("generation {}", turn + 1), own.flatten().copied().collect())
+            };
+            return (0..generations as usize).map(generation).collect();
+        }
+        let links = self.filter.receipt().parts;
+        let label = |part: usize| match links.get(part) {
+            Some(link) => {
+                format!("link {}: {} of {} words", part + 1, link.keys, link.plan.keys())
+            }
+            None => String::new(),
+        };
+        let part = |(part, &blocks): (usize, &usize)| (label(part), cells(part, blocks));
+        parts.iter().enumerate().map(part).collect()
     }
 
     /// The places of a word: parts and cells that it would set in an empty filter. It has places in each link and
@@ -265,6 +289,7 @@ impl Model {
         let plan = self.filter.plan();
         let probes = counted(plan.probes().into(), "probe");
         let blocks = counted(self.filter.bytes() / 64, "block");
+        let words = counted(plan.keys(), "word");
         match &self.filter {
             AnyFilter::Blocked(_) => {
                 format!("A blocked filter of {blocks}, {probes} per word, all in one block")
@@ -272,16 +297,13 @@ impl Model {
             AnyFilter::Counting(_) => {
                 "A counting filter: a counter of 4 bits in place of each bit".to_owned()
             }
-            AnyFilter::Scalable(_) => format!(
-                "A scalable filter whose first link is for {}",
-                counted(plan.keys(), "word")
-            ),
+            AnyFilter::Scalable(_) => {
+                format!("A scalable filter whose first link is for {words}")
+            }
             AnyFilter::Window(filter) if filter.span().is_some() => {
                 format!("A window over the last {SPAN} ticks")
             }
-            AnyFilter::Window(_) => {
-                format!("A window over the last {}", counted(plan.keys(), "word"))
-            }
+            AnyFilter::Window(_) => format!("A window over the last {words}"),
             _ => "A stable filter: each insertion lowers some cells, then sets those of the word"
                 .to_owned(),
         }
@@ -335,10 +357,10 @@ impl Model {
         };
         let (changed, faded) = changes(&before, &after, &places);
         self.remember(&after, &changed, word);
-        text += &self.consequences(*op, word, &before, &after, faded.len());
+        text += &self.consequences(*op, word, after.len() > before.len(), faded.len());
         let inserted = self.words.contains(word);
         if let Some(found) = found {
-            text += &self.answer_text(word, found, inserted, &places, &after);
+            text += &self.answer_text(word, found, &places, &after);
         }
         let probe = |&(part, cell): &Place| {
             let (changed, set) = (changed.contains(&(part, cell)), after[part].1[cell] > 0);
@@ -349,7 +371,7 @@ impl Model {
         let faded: Vec<Value> =
             faded.iter().map(|(part, cell)| json!({ "part": part, "cell": cell })).collect();
         Ok(json!({
-            "op": name_of(*op), "word": word, "text": text,
+            "op": op, "word": word, "text": text,
             "parts": parts_of(&after, Inside::of(&self.filter).block_cells()),
             "probes": probes, "faded": faded, "found": found, "inserted": inserted,
             "fpp": self.filter.receipt().fpp,
@@ -371,17 +393,10 @@ impl Model {
         }
     }
 
-    /// The side effects of an operation on other words.
-    fn consequences(
-        &self,
-        op: Op,
-        word: &str,
-        before: &State,
-        after: &State,
-        faded: usize,
-    ) -> String {
+    /// The side effects of an operation on other words; `grown` if a link was added.
+    fn consequences(&self, op: Op, word: &str, grown: bool, faded: usize) -> String {
         match (&self.filter, op) {
-            (AnyFilter::Scalable(filter), Op::Insert) if after.len() > before.len() => format!(
+            (AnyFilter::Scalable(filter), Op::Insert) if grown => format!(
                 " The last link was full, so a new one was added, for {} at a lower rate.",
                 counted(filter.receipt().parts.last().map_or(0, |link| link.plan.keys()), "word")
             ),
@@ -403,14 +418,8 @@ impl Model {
         }
     }
 
-    fn answer_text(
-        &self,
-        word: &str,
-        found: bool,
-        inserted: bool,
-        places: &[Place],
-        state: &State,
-    ) -> String {
+    fn answer_text(&self, word: &str, found: bool, places: &[Place], state: &State) -> String {
+        let inserted = self.words.iter().any(|other| other == word);
         let clear = places.iter().filter(|(part, cell)| state[*part].1[*cell] == 0).count();
         let seen = match (&self.filter, clear) {
             (AnyFilter::Scalable(_), _) => "every link is asked".to_owned(),
@@ -454,44 +463,6 @@ fn changes(before: &State, after: &State, places: &[Place]) -> (Vec<Place>, Vec<
         }
     }
     all.into_iter().partition(|place| places.contains(place))
-}
-
-/// The cells of every part; the generations of a window are interleaved in its blocks.
-fn state_of(filter: &AnyFilter) -> State {
-    let inside = Inside::of(filter);
-    let cells = |part: usize, blocks: usize| {
-        let mut cells = Vec::new();
-        inside.cells(part, 0..blocks, &mut |cell| cells.push(cell));
-        cells
-    };
-    let parts = inside.blocks();
-    match filter {
-        AnyFilter::Window(_) => {
-            let Variant::Window { generations } = filter.plan().variant() else {
-                return Vec::new();
-            };
-            let (all, block) = (cells(0, parts[0]), inside.block_cells() as usize);
-            (0..generations as usize)
-                .map(|turn| {
-                    let own = all.chunks(block).skip(turn).step_by(generations as usize);
-                    (format!("generation {}", turn + 1), own.flatten().copied().collect())
-                })
-                .collect()
-        }
-        AnyFilter::Scalable(filter) => {
-            let links = filter.receipt().parts;
-            let label = |part: usize| {
-                let link = &links[part];
-                format!("link {}: {} of {} words", part + 1, link.keys, link.plan.keys())
-            };
-            let part = |(part, &blocks): (usize, &usize)| (label(part), cells(part, blocks));
-            parts.iter().enumerate().map(part).collect()
-        }
-        _ => {
-            let part = |(part, &blocks): (usize, &usize)| (String::new(), cells(part, blocks));
-            parts.iter().enumerate().map(part).collect()
-        }
-    }
 }
 
 fn parts_of(state: &State, block: u32) -> Vec<Value> {
