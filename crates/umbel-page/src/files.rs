@@ -80,12 +80,8 @@ impl Open {
         }
         if !self.newer_than.is_empty() {
             let serial = self.newer_than.parse().map_err(|_| {
-                let text = format!(
-                    "the number of a version is whole and from 0 to {}, not {:?}",
-                    u64::MAX,
-                    self.newer_than
-                );
-                Refused::of("newer_than", text)
+                let range = format!("the number of a version is whole and from 0 to {}", u64::MAX);
+                Refused::of("newer_than", format!("{range}, not {:?}", self.newer_than))
             })?;
             trust = trust.newer_than(serial);
         }
@@ -270,15 +266,9 @@ impl Files {
                 Err(error) => return Err(error.context(asked.name.clone()).into()),
             },
         };
-        let file = File {
-            name: asked.name.clone(),
-            content,
-            profile: None,
-            coarse: Vec::new(),
-            source,
-            wrapping,
-            trust,
-        };
+        let name = asked.name.clone();
+        let file =
+            File { name, content, profile: None, coarse: Vec::new(), source, wrapping, trust };
         let free = self.open.iter().position(Option::is_none).unwrap_or(self.open.len());
         let answer = file.describe(free, asked.bytes);
         match self.open.get_mut(free) {
@@ -359,19 +349,12 @@ impl Files {
 }
 
 /// A content that fits several formats, or possibly one.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 struct Several {
     formats: Vec<Format>,
     message: String,
 }
-
-impl std::fmt::Display for Several {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Several {}
 
 /// Reads what is in a file.
 fn read(source: &Reader, asked: &Open, trust: Option<&Trust>) -> Result<(Content, Wrapping)> {
@@ -817,11 +800,8 @@ fn describe_index<F: ReadAt>(answer: &mut Value, index: &Index<F>, about: &About
     answer["title"] = json!({ "name": "index", "files": files, "blocks": blocks, "bytes": text });
     let titles = [("file", false), ("text", true), ("blocks", true)];
     let row = |file: &umbel_find::index::layout::Entry| {
-        [
-            file.path.display().to_string(),
-            Size(file.text).to_string(),
-            Count(file.blocks.into()).to_string(),
-        ]
+        let (text, blocks) = (Size(file.text), Count(file.blocks.into()));
+        [file.path.display().to_string(), text.to_string(), blocks.to_string()]
     };
     answer["table"] = as_table(&titles, index.files.iter().map(row));
 }

@@ -77,19 +77,12 @@ pub(crate) enum Reason {
 }
 
 /// An error of the page itself, with its reason.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub(crate) struct Because {
     pub(crate) reason: Reason,
     pub(crate) text: String,
 }
-
-impl std::fmt::Display for Because {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Because {}
 
 impl Reason {
     /// The reason of an error, if it has one.
@@ -97,27 +90,11 @@ impl Reason {
         if let Some(Because { reason, .. }) = error.downcast_ref() {
             return Some(reason.clone());
         }
-        if let Some(error) = error.downcast_ref() {
-            return of_file(error);
-        }
-        if let Some(error) = error.downcast_ref() {
-            return of_shared(error);
-        }
-        if let Some(error) = error.downcast_ref() {
-            return of_foreign(error);
-        }
-        if let Some(error) = error.downcast_ref() {
-            return of_index(error);
-        }
-        match error.downcast_ref()? {
-            TableError::Short | TableError::Damaged { .. } => Some(Self::Broken),
-            TableError::NoFilter => Some(Self::NoFilter),
-            TableError::TooLarge { bytes, limit, .. } => {
-                Some(Self::TooLarge { bytes: *bytes, most: *limit })
-            }
-            TableError::Filter(error) => of_foreign(error),
-            _ => None,
-        }
+        let reason = error.downcast_ref().map(of_file);
+        let reason = reason.or_else(|| error.downcast_ref().map(of_shared));
+        let reason = reason.or_else(|| error.downcast_ref().map(of_foreign));
+        let reason = reason.or_else(|| error.downcast_ref().map(of_index));
+        reason.or_else(|| error.downcast_ref().map(of_table)).flatten()
     }
 
     /// The reason for a file that is neither umbel's nor, probably, another filter.
@@ -193,6 +170,18 @@ fn of_index(error: &IndexError) -> Option<Reason> {
         IndexError::Version(_) => Reason::Newer,
         IndexError::Length { found, expected: Some(expected) } => length(*expected, *found),
         IndexError::Length { .. } | IndexError::Damaged { .. } => Reason::Broken,
+        _ => return None,
+    })
+}
+
+fn of_table(error: &TableError) -> Option<Reason> {
+    Some(match error {
+        TableError::Short | TableError::Damaged { .. } => Reason::Broken,
+        TableError::NoFilter => Reason::NoFilter,
+        TableError::TooLarge { bytes, limit, .. } => {
+            Reason::TooLarge { bytes: *bytes, most: *limit }
+        }
+        TableError::Filter(error) => return of_foreign(error),
         _ => return None,
     })
 }
