@@ -34,19 +34,25 @@ const USUAL_FPP: f64 = 0.01;
 
 /// Makes the file, gives it to the host, and answers with its receipt.
 pub(crate) fn answer(host: &dyn Host, asked: &Asked) -> Result<Value, Refused> {
-    let keys = lines(&asked.keys);
+    let keys: Vec<&str> = asked.keys.lines().collect();
     if keys.is_empty() {
         return Err(Refused::of("keys", "no keys: give at least one line"));
     }
     let fpp = typed::<Fpp>("fpp", &asked.fpp)?.map_or(USUAL_FPP, |fpp| fpp.0);
-    match asked.what.parse::<Format>() {
-        Ok(format) => foreign(host, format, &keys, fpp, &asked.key_type),
+    let (file, told) = match asked.what.parse::<Format>() {
+        Ok(format) => foreign(format, &keys, fpp, &asked.key_type)?,
         Err(_) => {
             let variant = asked.what.parse().map_err(|error| Refused::of("what", error))?;
-            own(host, variant, &keys, &lines(&asked.except), fpp)
+            let except: Vec<&str> = asked.except.lines().collect();
+            own(variant, &keys, &except, fpp)?
         }
-    }
+    };
+    host.give(&file);
+    Ok(told)
 }
+
+/// A file, and what is told about it.
+type Made = (Vec<u8>, Value);
 
 /// Gives the host two sample filters, which share half of their keys.
 pub(crate) fn sample(host: &dyn Host) -> Result<Value> {
@@ -58,23 +64,11 @@ pub(crate) fn sample(host: &dyn Host) -> Result<Value> {
         host.give(&filter.to_bytes());
         Ok(json!({ "name": name }))
     };
-    Ok(
-        json!({ "files": [file("monday.umbel", 0..20_000)?, file("tuesday.umbel", 10_000..30_000)?] }),
-    )
+    let files = [file("monday.umbel", 0..20_000)?, file("tuesday.umbel", 10_000..30_000)?];
+    Ok(json!({ "files": files }))
 }
 
-/// The keys of a text; the last line end does not begin another.
-fn lines(text: &str) -> Vec<&str> {
-    text.lines().collect()
-}
-
-fn own(
-    host: &dyn Host,
-    variant: Variant,
-    keys: &[&str],
-    except: &[&str],
-    fpp: f64,
-) -> Result<Value, Refused> {
+fn own(variant: Variant, keys: &[&str], except: &[&str], fpp: f64) -> Result<Made, Refused> {
     let kind = variant.kind();
     if kind.rows() {
         let text =
@@ -98,17 +92,11 @@ fn own(
     let mut filter = filter.map_err(|error| Refused::of("keys", error))?;
     filter.describe(KeyForm::Text.into());
     let receipt = filter.receipt();
-    host.give(&filter.to_bytes());
-    Ok(told(&format!("{kind}.umbel"), Receipt::Own(&receipt), fpp, &[]))
+    let told = told(&format!("{kind}.umbel"), Receipt::Own(&receipt), fpp, &[]);
+    Ok((filter.to_bytes(), told))
 }
 
-fn foreign(
-    host: &dyn Host,
-    format: Format,
-    keys: &[&str],
-    fpp: f64,
-    key_type: &str,
-) -> Result<Value, Refused> {
+fn foreign(format: Format, keys: &[&str], fpp: f64, key_type: &str) -> Result<Made, Refused> {
     let refused = |error: umbel_foreign::Error| Refused::of("what", error);
     let key_type: KeyType = match key_type {
         "" => format.key_types()[0],
@@ -136,8 +124,9 @@ fn foreign(
         let planned = umbel_numbers::counted(keys.len() as u64, "key");
         warnings.push(beyond(&planned, &receipt.keys, receipt.fpp));
     }
-    host.give(&filter.encode().map_err(refused)?);
-    Ok(told(&format!("{}.bin", format.name()), Receipt::Foreign(&receipt), fpp, &warnings))
+    let name = format!("{}.bin", format.name());
+    let told = told(&name, Receipt::Foreign(&receipt), fpp, &warnings);
+    Ok((filter.encode().map_err(refused)?, told))
 }
 
 /// Whether its filters are sized by a rate; others have a default number of bits per key.
