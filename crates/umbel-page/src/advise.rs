@@ -1,6 +1,6 @@
 //! Plans: the ranking of all kinds for a goal, and for each kind, the code that makes the filter.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use umbel::{Kind, Variant};
 use umbel_numbers::{Rate, Size, in_threes};
 use umbel_report::advice::{Choice, Goal, Verdict, advise};
@@ -17,13 +17,11 @@ pub(crate) fn answer(typed: &Typed) -> Result<Value, Refused> {
     let documents = plan::documents(&goal, &advice, true);
     let row = |(choice, document): (&Choice, Value)| {
         let cells = columns.iter().zip(plan::cells(choice));
-        let cells = cells.map(|(column, cell)| (column.id.to_owned(), json!(cell)));
-        let cells: Map<String, Value> = cells.collect();
+        let cells: Value = cells.map(|(column, cell)| (column.id, cell)).collect();
         let formulas = choice.explain(&goal).into_iter().map(|step| {
             let source = json!({ "text": step.source.text, "url": step.source.url });
             json!({ "name": step.what, "text": in_threes(&step.how), "source": source })
         });
-        let formulas: Vec<Value> = formulas.collect();
         json!({
             "kind": choice.variant.kind().name(),
             "variant": choice.variant.to_string(),
@@ -32,7 +30,7 @@ pub(crate) fn answer(typed: &Typed) -> Result<Value, Refused> {
             "obstacles": plan::obstacles(choice),
             "cells": cells,
             "document": document,
-            "formulas": formulas,
+            "formulas": formulas.collect::<Value>(),
             "snippets": choice.fits().then(|| snippets(choice, &goal)),
             "headline": choice.plan.as_ref().map(|plan| json!({
                 "memory": Size(choice.memory).to_string(),
@@ -52,12 +50,11 @@ pub(crate) fn answer(typed: &Typed) -> Result<Value, Refused> {
     };
     let columns = columns.iter();
     let columns = columns.map(|it| json!({ "id": it.id, "title": it.title, "help": it.help }));
-    let columns: Vec<Value> = columns.collect();
     Ok(json!({
         "verdict": plan::verdict(&goal, &advice),
         "take": take,
         "command": typed.command(),
-        "columns": columns,
+        "columns": columns.collect::<Value>(),
         "rows": rows,
         "notes": plan::notes(&advice).map(|note| note.replace("\n    ", " ")),
         "document": plan::last_document(&advice),

@@ -9,9 +9,8 @@ use crate::goal::{Bits, Keys, typed};
 use crate::refused::Refused;
 
 /// The values as typed; an empty text is a missing value.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[derive(Default)]
 pub(crate) struct Asked {
     #[serde(rename = "type")]
     _name: String,

@@ -99,11 +99,8 @@ fn keys_chart(goal: &Goal<'_>) -> Value {
     let plan = &goal.classic;
     let least = (plan.predicted_fpp() / 10.0).clamp(1e-30, 1e-9);
     let (own, star) = keys::own_curve(plan);
-    let mut all = vec![series(
-        format!("the plan: m = {} bits, k = {}", Count(plan.bits()), plan.probes()),
-        &own,
-        "line",
-    )];
+    let name = format!("the plan: m = {} bits, k = {}", Count(plan.bits()), plan.probes());
+    let mut all = vec![series(name, &own, "line")];
     for log2 in keys::LOG2_BITS {
         let name = format!("m = 2^{log2} bits, k the best for each n");
         all.push(series(name, &keys::curve(1 << log2, least), "reference"));

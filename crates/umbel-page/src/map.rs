@@ -301,11 +301,9 @@ pub(crate) fn profile(files: &mut Files, handle: u32) -> Result<Value, Refused> 
     let generation = |of: fn(&umbel_report::advice::Load) -> f64| {
         profile.generations.iter().map(of).collect::<Vec<f64>>()
     };
-    let sections: Vec<Value> = profile
-        .sections
-        .iter()
-        .map(|one| json!({ "name": one.name, "start": one.start, "blocks": one.blocks }))
-        .collect();
+    let sections = profile.sections.iter();
+    let sections =
+        sections.map(|one| json!({ "name": one.name, "start": one.start, "blocks": one.blocks }));
     Ok(json!({
         "title": name,
         "facts": fill::facts(profile, receipt),
@@ -323,7 +321,7 @@ pub(crate) fn profile(files: &mut Files, handle: u32) -> Result<Value, Refused> 
             "start": profile.stretches.iter().map(|one| one.start).collect::<Vec<_>>(),
             "fill": column(|one| one.fill), "min": column(|one| one.min), "max": column(|one| one.max),
         },
-        "sections": sections,
+        "sections": sections.collect::<Value>(),
         "generations": {
             "fill": generation(|one| one.fill), "min": generation(|one| one.min),
             "max": generation(|one| one.max),

@@ -6,7 +6,6 @@ use umbel::{AnyFilter, Capacity, Filter, Kind};
 use umbel_find::index::look_up::{Blocks, FIELD_PROBES, Probed, key_of_field, keys_of_text};
 use umbel_find::index::{About, Index, IndexError};
 use umbel_foreign::{Foreign, ForeignFilter, KeyType};
-use umbel_io::ReadAt;
 use umbel_numbers::Rate;
 use umbel_parquet::ParquetFile;
 use umbel_parquet::look_up::LookUps;
@@ -57,6 +56,9 @@ impl Answer {
         self.more.as_ref().is_some_and(|more| more.error.is_some())
     }
 }
+
+/// The answers for all keys, and the rate.
+type Answered = (Vec<Answer>, f64);
 
 /// With fewer keys, a look-up is too quick to time.
 const TIMED: usize = 1000;
@@ -221,11 +223,7 @@ fn foreign(filter: &Foreign, asked: &Asked) -> Result<Vec<Answer>> {
 
 /// The files of an index that may have each text, and the chance that a block does not narrow it down, for a value or
 /// for the commonest words.
-fn index_of<F: ReadAt>(
-    index: &Index<F>,
-    about: &About,
-    keys: &[String],
-) -> Result<(Vec<Answer>, f64), IndexError> {
+fn index_of(index: &Index<Reader>, about: &About, keys: &[String]) -> Result<Answered, IndexError> {
     let are_words = about.fields.is_empty();
     let mut blocks = Blocks::of(index);
     let mut answer = |key: &String| {
@@ -252,11 +250,7 @@ fn index_of<F: ReadAt>(
 }
 
 /// The row groups that may hold each key, and the chance that some group may for an absent key.
-fn parquet(
-    file: &ParquetFile<Reader>,
-    filters: &[Found],
-    asked: &Asked,
-) -> Result<(Vec<Answer>, f64)> {
+fn parquet(file: &ParquetFile<Reader>, filters: &[Found], asked: &Asked) -> Result<Answered> {
     let name = Some(&asked.field[..]).filter(|name| !name.is_empty());
     let column = file.column(name)?;
     let chunks: Vec<_> = file.chunks(Some(column)).collect();
