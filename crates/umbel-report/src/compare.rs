@@ -155,14 +155,10 @@ impl Compared {
         object["left"]["file"] = json!(names[0]);
         object["right"]["file"] = json!(names[1]);
         if let Ok(found) = found {
-            for (name, bits) in [
-                ("bits", found.bits),
-                ("left_bits", found.left_bits),
-                ("right_bits", found.right_bits),
-                ("shared_bits", found.shared_bits),
-            ] {
-                object[name] = json!(bits);
-            }
+            object["bits"] = json!(found.bits);
+            object["left_bits"] = json!(found.left_bits);
+            object["right_bits"] = json!(found.right_bits);
+            object["shared_bits"] = json!(found.shared_bits);
             object["bits_by_chance"] = json!(found.bits_by_chance);
             if let Some(overlap) = &found.overlap {
                 let estimates = [

@@ -408,7 +408,7 @@ fn rows(receipt: &umbel::Receipt) -> Vec<Row> {
     ];
     let facts = receipt.facts.iter().filter_map(fact_row);
     rows.extend(facts.map(|(name, value)| row(name, in_threes(&value))));
-    rows.extend((1..).zip(&receipt.parts).map(|(number, part)| part_row(number, part)));
+    rows.extend((1..).zip(&receipt.parts).map(part_row));
     rows
 }
 
@@ -423,21 +423,17 @@ fn fact_row(fact: &Fact) -> Option<Row> {
     Some(row(fact.name.replace('_', " "), value))
 }
 
-/// The name of a part, or its number.
-fn part_name(number: usize, part: &Part) -> String {
-    match &part.name {
-        Some(name) => format!("{} {}", part.what, name.escape_debug()),
-        None => format!("{} {number}", part.what),
-    }
-}
-
-fn part_row(number: usize, part: &Part) -> Row {
+fn part_row((number, part): (usize, &Part)) -> Row {
     let plan = &part.plan;
+    let name = match &part.name {
+        Some(name) => name.escape_debug().to_string(),
+        None => number.to_string(),
+    };
     let (keys, planned) = (Count(part.keys.round() as u64), counted(plan.keys(), "key"));
     let (size, probes) = (Size(plan.bytes()), counted(plan.probes().into(), "probe"));
     let (now, rate) = (Rate(part.fpp), Rate(plan.fpp()));
     let words = format!("{keys} of {planned}, {size}, {probes}, rate now {now} of {rate}");
-    row(part_name(number, part), words)
+    row(format!("{} {name}", part.what), words)
 }
 
 #[cfg(test)]
