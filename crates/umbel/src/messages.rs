@@ -31,11 +31,8 @@ fn messages_are_as_listed() {
     let span = field("span", 0, "at least 1 tick");
     let rate = field("link_fpp", f64::to_bits(0.015), "the link's share of the planned fpp");
     let payload = field("payload", 1, "zeros after the last bit of the filter");
-    let [xxh3, keyed, caller] = [
-        KeyHasher::with_seed(7).scheme(),
-        Scheme::keyed(0xabcd),
-        crate::Hashing::scheme(&Prehashed::new(9)),
-    ];
+    let (xxh3, keyed) = (KeyHasher::with_seed(7).scheme(), Scheme::keyed(0xabcd));
+    let caller = crate::Hashing::scheme(&Prehashed::new(9));
     let names = |names: &[&str]| Names::of(names);
     messages!(out, PlanError:
         Fpp(1.5); ZeroKeys; TooLarge(281_474_976_710_657.0); MemoryTooSmall(63);

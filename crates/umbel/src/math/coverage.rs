@@ -225,12 +225,7 @@ impl Parts<'_> {
         while beyond < most && away(beyond) <= 0.0 {
             beyond *= 2.0;
         }
-        let high = root(beyond).min(most);
-        Estimate {
-            value: found,
-            low: low.min(found),
-            high: high.max(found),
-            deviation: deviation(found),
-        }
+        let (low, high) = (low.min(found), root(beyond).min(most).max(found));
+        Estimate { value: found, low, high, deviation: deviation(found) }
     }
 }

@@ -75,10 +75,6 @@ pub(crate) fn fill_deviation(lambda: f64, m: f64) -> f64 {
 /// The spread of x^k, for x normal with a small `relative` deviation.
 pub(crate) fn of_power(mean: f64, relative: f64, k: f64) -> Spread {
     let skewness = 3.0 * (k - 1.0) * relative;
-    Spread {
-        mean,
-        deviation: mean * k * relative,
-        skewness,
-        kurtosis: 16.0 / 9.0 * skewness * skewness,
-    }
+    let kurtosis = 16.0 / 9.0 * skewness * skewness;
+    Spread { mean, deviation: mean * k * relative, skewness, kurtosis }
 }

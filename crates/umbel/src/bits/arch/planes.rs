@@ -38,15 +38,9 @@ pub(super) fn carry_high<I: Isa>(isa: I, counters: &mut [Block], mut carry: I::L
             return;
         }
     }
-    // These were at the maximum.
-    set(isa, counters, carry);
-}
-
-/// Sets counters to their maximum.
-#[inline(always)]
-fn set<I: Isa>(isa: I, counters: &mut [Block], which: I::Line) {
+    // These were at the maximum, and stay there.
     for plane in counters {
-        isa.store(plane, isa.or(isa.load(plane), which));
+        isa.store(plane, isa.or(isa.load(plane), carry));
     }
 }
 

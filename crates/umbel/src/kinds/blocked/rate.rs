@@ -164,10 +164,8 @@ mod tests {
         for probes in [1, 3, 8, 15, 16, 24, 32] {
             let pattern = Pattern::new(probes);
             assert_eq!(pattern.rates[0], [0.0]);
-            assert!(
-                pattern.rates.windows(2).all(|pair| pair[0][0] <= pair[1][0] + 1e-15),
-                "{probes}"
-            );
+            let mut pairs = pattern.rates.windows(2);
+            assert!(pairs.all(|pair| pair[0][0] <= pair[1][0] + 1e-15), "{probes}");
             assert!(pattern.fpp(1e5) > 0.999_999);
             assert_eq!(pattern.fpp(u64::MAX as f64), 1.0, "at once");
             let end = 4.0 * pattern.rates.len() as f64;

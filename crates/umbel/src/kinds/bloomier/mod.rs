@@ -365,13 +365,8 @@ fn declared(header: &Header) -> Result<(Plan, Shape, Vec<u64>, u64), FileError> 
     let (planned, fpp) = (header.planned_keys(), header.planned_fpp());
     let few = keys <= planned && keys <= shards * slots;
     check_field("keys", keys, few, "no more than planned, nor than there are slots")?;
-    let plan = Plan {
-        variant: variant_of(fingerprint, value),
-        keys: planned,
-        fpp,
-        bits: shards * shape.shard_bits(),
-        probes: ARITY,
-    };
+    let (variant, bits) = (variant_of(fingerprint, value), shards * shape.shard_bits());
+    let plan = Plan { variant, keys: planned, fpp, bits, probes: ARITY };
     Plans::check(&plan)?;
     Ok((plan, shape, seeds, keys))
 }

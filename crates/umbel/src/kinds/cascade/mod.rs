@@ -263,12 +263,9 @@ impl CascadeCore<&[Block]> {
         let bits = receipts.iter().map(|level| level.bits).sum();
         let first = &receipts[0];
         let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), first.keys, fpp);
-        let part = |level: &Receipt| Part {
-            what: "level",
-            name: None,
-            plan: level.plan,
-            keys: level.plan.keys as f64,
-            fpp: level.fpp,
+        let part = |&Receipt { plan, fpp, .. }: &Receipt| {
+            let keys = plan.keys as f64;
+            Part { what: "level", name: None, plan, keys, fpp }
         };
         let mut parts: Vec<_> = receipts.iter().map(part).collect();
         parts[0].keys = self.included as f64;
