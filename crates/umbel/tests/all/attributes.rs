@@ -101,12 +101,9 @@ impl Model {
             _ => (1 << attributes) - attributes as u64 - 1,
         };
         let joint = Numbers { bits: plan.bits() * count, ..inside };
-        Self {
-            hasher,
-            tags,
-            filters: vec![Reference::new(&inside.plan()); attributes],
-            joint: (count > 0).then(|| Reference::new(&joint.plan())),
-        }
+        let joint = (count > 0).then(|| Reference::new(&joint.plan()));
+        let filters = vec![Reference::new(&inside.plan()); attributes];
+        Self { hasher, tags, filters, joint }
     }
 
     /// The hash of a value in attribute `i`, or of a subset's joined values with its tag.

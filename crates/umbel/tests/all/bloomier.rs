@@ -136,13 +136,11 @@ proptest! {
         let fingerprint_bits = more.min(64 - value_bits).max(u32::from(value_bits == 0));
         let mask = if value_bits == 0 { 0 } else { u64::MAX >> (64 - value_bits) };
         let mut model = HashMap::new();
-        let pairs: Vec<_> = pairs
-            .into_iter()
-            .map(|(key, value)| {
-                let value = *model.entry(key).or_insert(value & mask);
-                (key.to_le_bytes(), value)
-            })
-            .collect();
+        let pairs = pairs.into_iter().map(|(key, value)| {
+            let value = *model.entry(key).or_insert(value & mask);
+            (key.to_le_bytes(), value)
+        });
+        let pairs: Vec<_> = pairs.collect();
         let map = Bloomier::build_map(&pairs, value_bits, fingerprint_bits, hasher).unwrap();
         let hashes: Vec<_> = pairs.iter().map(|(key, _)| map.hasher().hash(key)).collect();
         let read = reopened(&map, Way::View, &hashes);

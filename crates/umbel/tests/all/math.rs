@@ -97,12 +97,8 @@ fn a_filter_four_times_as_large_spreads_half_as_far() {
 #[test]
 fn quantiles_of_skewed_sums() {
     for (count, expected) in [(4.0f64, 13.934), (100.0, 136.211)] {
-        let spread = Spread {
-            mean: 0.0,
-            deviation: count.sqrt() / 1_000.0,
-            skewness: 2.0 / count.sqrt(),
-            kurtosis: 6.0 / count,
-        };
+        let (deviation, skewness) = (count.sqrt() / 1_000.0, 2.0 / count.sqrt());
+        let spread = Spread { mean: 0.0, deviation, skewness, kurtosis: 6.0 / count };
         let found = count + 1_000.0 * spread.upper();
         assert!((found / expected - 1.0).abs() < 0.01, "{count}: {found}");
     }

@@ -121,8 +121,7 @@ proptest! {
 /// Chunks of checksums begin and end inside links; every reader sees the same.
 #[test]
 fn a_file_of_several_chunks_opens_in_every_way() {
-    let plan = Plan::for_keys(Kind::Scalable, 100_001, 0.01).unwrap();
-    let mut filter = Scalable::with_plan(&plan, KeyHasher::default()).unwrap();
+    let mut filter = Scalable::new(100_001, 0.01).unwrap();
     let hashes: Vec<_> = (0..900_000).map(|key| filter.hasher().hash(key)).collect();
     filter.try_insert_all(&hashes).unwrap();
     assert!(filter.bytes() > 2 << 20 && filter.receipt().parts.len() == 4);
@@ -202,8 +201,7 @@ fn the_rate_is_kept_over_all_growth() {
 /// From one key to thousands: links for 1, 2, 4 … keys, with every key in the right one.
 #[test]
 fn it_grows_from_a_single_key() {
-    let plan = Plan::for_keys(Kind::Scalable, 1, 0.01).unwrap();
-    let mut filter = Scalable::with_plan(&plan, KeyHasher::default()).unwrap();
+    let mut filter = Scalable::new(1, 0.01).unwrap();
     assert_eq!(filter.receipt().parts.len(), 1, "before any key");
     let new = (0..5_000).filter(|&key| filter.try_insert(key).unwrap()).count() as u64;
     assert!((0..5_000).all(|key| filter.contains(key)));

@@ -319,22 +319,12 @@ pub(crate) fn measure(plan: &Plan, keys: Keys, seed: u64, filters: u64, trials: 
         last = Some((receipt, census));
     }
     let (receipt, census) = last.expect("at least one filter");
-    let (mean, error) = match filters {
+    let (fpp, error) = match filters {
         1 => (rates[0], census.deviation),
         _ => mean(&rates),
     };
-    Measured {
-        plan: *plan,
-        filters,
-        clear,
-        fpp: mean,
-        error,
-        trials: each * filters,
-        hits,
-        receipt,
-        disagreement,
-        lost,
-    }
+    let (plan, trials) = (*plan, each * filters);
+    Measured { plan, filters, clear, fpp, error, trials, hits, receipt, disagreement, lost }
 }
 
 impl Measured {

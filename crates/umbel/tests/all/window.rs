@@ -209,8 +209,7 @@ proptest! {
 /// Inserting a key again resets its age.
 #[test]
 fn what_comes_again_stays() {
-    let plan = Plan::for_keys(Kind::Window, 300, 1e-9).unwrap();
-    let mut filter = Window::with_plan(&plan, KeyHasher::default()).unwrap();
+    let mut filter = Window::new(300, 1e-9).unwrap();
     for key in 1..10_000 {
         filter.insert(key);
         if key % 250 == 1 {
@@ -279,8 +278,7 @@ fn the_clock_can_be_set_back() {
         assert!(filter.remembered() == 0 && !filter.contains(1_019_000));
         assert!(Window::from_bytes(&filter.to_bytes()).unwrap() == filter);
     }
-    let plan = Plan::for_keys(Kind::Window, 10, 0.01).unwrap();
-    let mut counted = Window::with_plan(&plan, KeyHasher::default()).unwrap();
+    let mut counted = Window::new(10, 0.01).unwrap();
     assert_fails("NoClock", counted.set_clock(1));
 }
 

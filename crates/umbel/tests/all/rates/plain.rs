@@ -138,10 +138,8 @@ fn block_and_bits_come_from_disjoint_hash_bits() {
                 })
                 .sum();
             let freedom = blocks as f64 * 63.0;
-            let (low, high) = (
-                freedom - 2.0 * (freedom * X).sqrt(),
-                freedom + 2.0 * (freedom * X).sqrt() + 2.0 * X,
-            );
+            let root = (freedom * X).sqrt();
+            let (low, high) = (freedom - 2.0 * root, freedom + 2.0 * root + 2.0 * X);
             assert!((low..high).contains(&statistic), "{blocks} blocks, lane {lane}: {statistic}");
         }
     }
