@@ -10,4 +10,4 @@ mod measure;
 
 pub use case::{Case, KeyForm};
 pub use keys::{Hashed, Key, Text};
-pub use measure::{Bench, Filter, GROWN, GROWN_NAME, Sample, count, parallel};
+pub use measure::{BATCH, Bench, Filter, GROWN, GROWN_NAME, Sample, count, parallel};

@@ -1,15 +1,12 @@
 //! Filters of Parquet and of RocksDB, by umbel in batches of hashes; and Parquet's by the crate `parquet`, which takes keys only, no
 //! hashes.
 
-use bench_common::{Bench, Case, Filter, Hashed, count, one_by_one};
+use bench_common::{BATCH, Bench, Case, Filter, Hashed, count, one_by_one};
 use parquet::bloom_filter::Sbbf;
 use umbel::{Kind, Plan};
 use umbel_foreign::parquet::Parquet;
 use umbel_foreign::rocksdb::RocksDb;
 use umbel_foreign::{ForeignFilter, Format, Parameters};
-
-/// Hashes passed on together.
-const BLOCK: usize = 1024;
 
 /// A filter by umbel.
 struct Batch<F>(F);
@@ -27,19 +24,13 @@ macro_rules! batch {
 
             fn insert(&mut self, keys: &[Hashed]) {
                 let $filter = &mut self.0;
-                for $hashes in Hashed::words(keys).chunks(BLOCK) {
+                for $hashes in Hashed::words(keys).chunks(BATCH) {
                     $insert;
                 }
             }
 
             fn count(&self, keys: &[Hashed]) -> usize {
-                let mut found = [false; BLOCK];
-                let blocks = Hashed::words(keys).chunks(BLOCK).map(|hashes| {
-                    let found = &mut found[..hashes.len()];
-                    self.0.contains_hashes(hashes, found);
-                    count(found)
-                });
-                blocks.sum()
+                count(Hashed::words(keys), |hashes, found| self.0.contains_hashes(hashes, found))
             }
 
             fn bytes(&self) -> usize {

@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-use bench_common::{Bench, Case, Filter, GROWN, GROWN_NAME, Hashed, Key};
+use bench_common::{BATCH, Bench, Case, Filter, GROWN, GROWN_NAME, Hashed, Key, count};
 use memmap2::{Advice, MmapMut};
 use umbel::{
     AnyFilter, Bloomier, Capacity, Counting, Error, Filter as _, Insert, KeyHash, KeyHasher, Kind,
@@ -14,8 +14,6 @@ use umbel::{
 };
 
 const VERSION: &str = "0.1.0";
-/// Keys passed on together: as hashes 16 KiB, which fit in the first-level cache.
-const BLOCK: usize = 1024;
 /// Kinds with a parameter other than the default, and the rate at which they are measured. Fingerprints of 8 and 16
 /// bits are comparable with xorf's.
 const PARAMETERS: [(&str, f64); 4] =
@@ -164,8 +162,8 @@ impl<W: Way> Filter<Hashed> for Any<W> {
             _ => PAST * n,
         };
         let mut any = Self { plan, keys: n + past, filter, way: PhantomData };
-        for first in (0..past).step_by(BLOCK) {
-            let block = first..past.min(first + BLOCK as u64);
+        for first in (0..past).step_by(BATCH) {
+            let block = first..past.min(first + BATCH as u64);
             any.insert(&block.map(|i| Hashed::nth(PAST_KEYS + i)).collect::<Vec<_>>());
         }
         any
@@ -193,13 +191,7 @@ impl<W: Way> Filter<Hashed> for Any<W> {
             let contains = |key: &&Hashed| filter.contains(KeyHash::from_u64(key.0));
             return keys.iter().filter(contains).count();
         }
-        let (mut found, mut count) = ([false; BLOCK], 0);
-        in_blocks(keys, |hashes| {
-            let found = &mut found[..hashes.len()];
-            filter.contains_all(hashes, found);
-            count += bench_common::count(found);
-        });
-        count
+        count(keys, |keys, found| in_blocks(keys, |hashes| filter.contains_all(hashes, found)))
     }
 
     fn bytes(&self) -> usize {
@@ -334,8 +326,8 @@ impl Filter<Hashed> for TwoLines {
 
 /// Turns 64-bit hashes into umbel's, a block at a time: part of the time measured.
 fn in_blocks(keys: &[Hashed], mut work: impl FnMut(&[KeyHash])) {
-    let mut hashes = [KeyHash::default(); BLOCK];
-    for block in keys.chunks(BLOCK) {
+    let mut hashes = [KeyHash::default(); BATCH];
+    for block in keys.chunks(BATCH) {
         for (hash, key) in hashes.iter_mut().zip(block) {
             *hash = KeyHash::from_u64(key.0);
         }

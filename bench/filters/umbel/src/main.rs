@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use bench_common::{Bench, Case, Filter, Hashed, Key, KeyForm, Text, one_by_one};
+use bench_common::{BATCH, Bench, Case, Filter, Hashed, Key, KeyForm, Text, count, one_by_one};
 use umbel::{
     Blocked, Filter as _, Hashing, KeyHash, KeyHasher, Kind, Mixed64, Plan, Prehashed, Secret,
     Shared,
@@ -10,8 +10,6 @@ use umbel::{
 
 const NAME: &str = "umbel";
 const VERSION: &str = "0.1.0";
-/// Keys passed on together: as hashes 16 KiB, which fit in the first-level cache.
-const BLOCK: usize = 1024;
 /// As many as a shared filter sorts together: 64 KiB.
 const SHARED_BLOCK: usize = 4096;
 
@@ -95,18 +93,6 @@ fn for_hashes<const AT_ONCE: usize>(keys: &[Hashed], mut work: impl FnMut(&[KeyH
         }
         work(&hashes[..block.len()]);
     }
-}
-
-/// Counts what `contains` finds, a block at a time.
-fn count<K>(keys: &[K], contains: impl Fn(&[K], &mut [bool])) -> usize {
-    let mut found = [false; BLOCK];
-    keys.chunks(BLOCK)
-        .map(|block| {
-            let found = &mut found[..block.len()];
-            contains(block, found);
-            bench_common::count(found)
-        })
-        .sum()
 }
 
 /// One key per call.
@@ -233,7 +219,7 @@ impl<const THREADS: u64> Filter<Hashed> for ByShared<THREADS> {
 
     fn count(&self, keys: &[Hashed]) -> usize {
         count(keys, |keys, found| {
-            for_hashes::<BLOCK>(keys, |hashes| self.0.contains_all(hashes, found));
+            for_hashes::<BATCH>(keys, |hashes| self.0.contains_all(hashes, found));
         })
     }
 
