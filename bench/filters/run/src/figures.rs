@@ -5,6 +5,9 @@ use std::fmt;
 
 use crate::record::{Record, Sample};
 
+/// The operations with figures.
+pub(crate) const OPS: [&str; 3] = ["insert", "hit", "miss"];
+
 /// Median, least and most over the rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {

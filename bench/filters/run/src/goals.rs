@@ -1,9 +1,8 @@
 //! The goals of umbel's blocked filter, and whether they are met.
 
-use crate::figures::{Case, Spread, Who, count, percent, ratio, ratios};
+use crate::figures::{Case, OPS, Spread, Who, count, percent, ratio, ratios};
 use crate::record::Record;
 
-const OPS: [&str; 3] = ["insert", "hit", "miss"];
 const SBBF: &str = "sbbf-rs-safe";
 /// The most bits, as a multiple of the classic formula's.
 const BITS: [(f64, f64); 3] = [(0.1, 1.03), (0.01, 1.06), (0.001, 1.10)];
@@ -47,6 +46,7 @@ pub(crate) fn goals(record: &Record) -> Vec<Goal> {
             size(record, case, &mut goals);
         }
     }
+    goals.retain(|goal| goal.found.is_some());
     goals.sort_by(|a, b| a.what.cmp(&b.what));
     goals
 }
@@ -54,7 +54,8 @@ pub(crate) fn goals(record: &Record) -> Vec<Goal> {
 fn limit(record: &Record, case: Case<'_>, what: &str, bound: f64, goals: &mut Vec<Goal>) {
     for op in OPS {
         let right = (case, Who::limit(1), op);
-        push(record, what, (case, Who::batch("umbel"), op), right, Bound::AtMost(bound), goals);
+        let left = (case, Who::batch("umbel"), op);
+        goals.push(goal(record, what, left, right, Bound::AtMost(bound)));
     }
 }
 
@@ -67,7 +68,7 @@ fn speed(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
         100_000 => {
             let what = "shared ÷ plain, one at a time in cache";
             let (left, right) = ((case, shared(one), "insert"), (case, one, "insert"));
-            push(record, what, left, right, Bound::AtMost(2.0), goals);
+            goals.push(goal(record, what, left, right, Bound::AtMost(2.0)));
         }
         _ => {}
     }
@@ -75,44 +76,25 @@ fn speed(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
         for (peer, bound) in [("fastbloom", 2.0), (SBBF, 1.0)] {
             let name = peer.trim_end_matches("-safe");
             let what = format!("one at a time, times as fast as {name}");
-            let bound = Bound::AtLeast(bound);
-            push(record, &what, (case, Who::one(peer), op), (case, one, op), bound, goals);
+            let (left, right) = ((case, Who::one(peer), op), (case, one, op));
+            goals.push(goal(record, &what, left, right, Bound::AtLeast(bound)));
         }
         if case.n >= 10_000_000 {
-            two_threads(record, "views", batch, (case, op), goals);
-            two_threads(record, "shared", shared(batch), (case, op), goals);
+            goals.push(two_threads(record, "views", batch, case, op));
+            goals.push(two_threads(record, "shared", shared(batch), case, op));
         }
     }
 }
 
 /// The gain of a second thread, relative to its gain for the limit.
-fn two_threads(
-    record: &Record,
-    what: &str,
-    who: Who<'_>,
-    (case, op): (Case<'_>, &str),
-    goals: &mut Vec<Goal>,
-) {
+fn two_threads(record: &Record, what: &str, who: Who<'_>, case: Case<'_>, op: &str) -> Goal {
     let gain = |one: Who<'_>| {
         let two = Who { threads: 2, ..one };
         ratios(&record.rounds(case, one, op), &record.rounds(case, two, op))
     };
     let what = format!("gain of two threads over one ÷ the limit's, {what}");
     let found = ratio(&gain(who), &gain(Who::limit(1)));
-    add(goals, what, name(case, op), found, Bound::AtLeast(0.95));
-}
-
-/// Adds a goal, if anything was measured.
-fn add(
-    goals: &mut Vec<Goal>,
-    what: impl Into<String>,
-    case: String,
-    found: Option<Spread>,
-    bound: Bound,
-) {
-    if found.is_some() {
-        goals.push(Goal { what: what.into(), case, found, bound });
-    }
+    Goal { what, case: name(case, op), found, bound: Bound::AtLeast(0.95) }
 }
 
 /// Bits as a multiple of the classic formula's, and the counted rate as a multiple of the requested one.
@@ -121,12 +103,13 @@ fn size(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
     let classic = -case.fpp.ln() / std::f64::consts::LN_2.powi(2);
     let bits = Spread::of(samples.iter().map(|sample| sample.bits_per_key / classic));
     let Some((_, bound)) = BITS.into_iter().find(|(fpp, _)| *fpp == case.fpp) else { return };
-    let what = "bits per key over the classic formula's";
-    add(goals, what, name(case, ""), bits, Bound::AtMost(bound));
+    let what = "bits per key over the classic formula's".to_owned();
+    let bound = Bound::AtMost(bound);
+    goals.push(Goal { what, case: name(case, ""), found: bits, bound });
     let rates = samples.iter().filter_map(|sample| sample.fpr).map(|fpr| fpr / case.fpp);
+    let what = "rate counted over the rate asked for".to_owned();
     let bound = Bound::AtMost(1.0 + noise(case.fpp));
-    let what = "rate counted over the rate asked for";
-    add(goals, what, name(case, ""), Spread::of(rates), bound);
+    goals.push(Goal { what, case: name(case, ""), found: Spread::of(rates), bound });
 }
 
 /// Three standard deviations of a rate counted over 4 million trials, over the rate.
@@ -136,16 +119,11 @@ pub(crate) fn noise(fpp: f64) -> f64 {
 
 type Figure<'a> = (Case<'a>, Who<'a>, &'a str);
 
-fn push(
-    record: &Record,
-    what: &str,
-    left: Figure<'_>,
-    right: Figure<'_>,
-    bound: Bound,
-    goals: &mut Vec<Goal>,
-) {
+/// A goal for the ratio of two figures, by round.
+fn goal(record: &Record, what: &str, left: Figure<'_>, right: Figure<'_>, bound: Bound) -> Goal {
     let rounds = |(case, who, op): Figure<'_>| record.rounds(case, who, op);
-    add(goals, what, name(left.0, left.2), ratio(&rounds(left), &rounds(right)), bound);
+    let found = ratio(&rounds(left), &rounds(right));
+    Goal { what: what.to_owned(), case: name(left.0, left.2), found, bound }
 }
 
 pub(crate) fn name(case: Case<'_>, op: &str) -> String {

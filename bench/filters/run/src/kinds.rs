@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::figures::{Case, Spread, Who, count, percent, ratio};
+use crate::figures::{Case, OPS, Spread, Who, count, percent, ratio};
 use crate::goals::{Bound, Goal, name, noise};
 use crate::record::{Record, Sample};
 use crate::rounds::{self, Only, Program, program};
@@ -16,7 +16,6 @@ use crate::table::{goal_table, head, who_name};
 /// The program that knows the kinds of umbel.
 pub(crate) const PROGRAM: &str = "kinds";
 const RATES: [f64; 2] = [0.01, 0.001];
-const OPS: [&str; 3] = ["insert", "hit", "miss"];
 /// The programs' name for a plain blocked filter of as many bytes as the kind's.
 const PLAIN: &str = "plain of as many bytes";
 /// Their name for the limit of a kind that reads two cache lines per key.
@@ -200,12 +199,8 @@ fn goals(record: &Record) -> Vec<Goal> {
         }
         let samples = record.samples_of(case, batch, "hit");
         let found = samples.iter().filter_map(|hit| Some(hit.bits_per_key / bound(hit)?));
-        goals.push(Goal {
-            what: what("÷ bound, bits per key"),
-            case: name(case, ""),
-            found: Spread::of(found),
-            bound: Bound::AtMost(1.14),
-        });
+        let (what, found) = (what("÷ bound, bits per key"), Spread::of(found));
+        goals.push(Goal { what, case: name(case, ""), found, bound: Bound::AtMost(1.14) });
         goals.push(worst_rate(record, case));
     }
     goals
@@ -219,10 +214,7 @@ fn worst_rate(record: &Record, case: Case<'_>) -> Goal {
     let worst = ours.max_by(|a, b| a.fpr.unwrap_or(0.0).total_cmp(&b.fpr.unwrap_or(0.0)));
     let found = worst.and_then(|worst| Spread::of([worst.fpr? / case.fpp]));
     let who = worst.map_or(String::new(), |worst| format!(" ({})", worst.peer));
-    Goal {
-        what: format!("rate counted over the rate asked for, worst kind{who}"),
-        case: name(case, ""),
-        found,
-        bound: Bound::AtMost(1.0 + noise(case.fpp)),
-    }
+    let what = format!("rate counted over the rate asked for, worst kind{who}");
+    let bound = Bound::AtMost(1.0 + noise(case.fpp));
+    Goal { what, case: name(case, ""), found, bound }
 }

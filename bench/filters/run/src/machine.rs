@@ -68,11 +68,8 @@ impl Ticks {
         // After the name, which may hold spaces: user and system time are fields 14 to 17.
         let own = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
         let own = own.skip(11).take(4).filter_map(|word| word.parse::<u64>().ok());
-        Self {
-            total: all.iter().take(8).sum(),
-            idle: all.get(3..5).unwrap_or_default().iter().sum(),
-            own: own.sum(),
-        }
+        let idle = all.get(3..5).unwrap_or_default().iter().sum();
+        Self { total: all.iter().take(8).sum(), idle, own: own.sum() }
     }
 
     /// The share of the processors' time since `start` that went to others.

@@ -6,10 +6,9 @@ use std::path::Path;
 use anyhow::Result;
 use plotters::prelude::*;
 
-use crate::figures::{Case, Spread, Who, count, percent};
+use crate::figures::{Case, OPS, Spread, Who, count, percent};
 use crate::record::Record;
 
-const OPS: [&str; 3] = ["insert", "hit", "miss"];
 const GREY: RGBColor = RGBColor(110, 110, 110);
 /// Pixels of a letter, of a title and of a marker.
 const TEXT: u32 = 14;

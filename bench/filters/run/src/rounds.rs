@@ -37,8 +37,12 @@ pub(crate) const fn program(folder: &'static str, keys: &'static [&'static str])
     Program { folder, argument: None, variant: "", environment: &[], keys, rates: &RATES }
 }
 
-/// Makes glibc request huge pages, as umbel does by itself.
-const HUGE: &[(&str, &str)] = &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")];
+/// A program for which glibc requests huge pages, as umbel does by itself.
+const fn huge(folder: &'static str) -> Program {
+    let environment = &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")];
+    let rates = &[0.01];
+    Program { variant: "huge pages", environment, rates, ..program(folder, &["hashed"]) }
+}
 
 const PROGRAMS: &[Program] = &[
     // It hashes texts and integers as umbel does.
@@ -48,18 +52,8 @@ const PROGRAMS: &[Program] = &[
     program("sbbf", &["hashed"]),
     program("datasketches", &["u64", "str64"]),
     Program { rates: &[0.01], ..program("xorf", &FORMS) }, // one rate, 0.4 %
-    Program {
-        variant: "huge pages",
-        environment: HUGE,
-        rates: &[0.01],
-        ..program("fastbloom", &["hashed"])
-    },
-    Program {
-        variant: "huge pages",
-        environment: HUGE,
-        rates: &[0.01],
-        ..program("sbbf", &["hashed"])
-    },
+    huge("fastbloom"),
+    huge("sbbf"),
 ];
 
 /// A number of keys, a rate and a form of keys, with the programs that are run on it.
@@ -187,10 +181,8 @@ pub(crate) fn run(target: &Path, cases: &[Case], about: About, path: &Path) -> R
     let (start, ticks) = (Instant::now(), Ticks::now());
     for round in 1..=rounds {
         for (number, case) in (1..).zip(cases) {
-            let programs = turned(&case.programs, round)
-                .into_iter()
-                .filter(|program| round == rounds || case.is_repeated(program));
-            let programs: Vec<_> = programs.collect();
+            let mut programs = turned(&case.programs, round);
+            programs.retain(|program| round == rounds || case.is_repeated(program));
             if programs.is_empty() {
                 continue;
             }

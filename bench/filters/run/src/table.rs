@@ -2,11 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::figures::{Case, Spread, Who, count, percent, ratio};
+use crate::figures::{Case, OPS, Spread, Who, count, percent, ratio};
 use crate::goals::{Bound, Goal, goals};
 use crate::record::Record;
-
-const OPS: [&str; 3] = ["insert", "hit", "miss"];
 
 /// The whole page.
 pub(crate) fn markdown(record: &Record, plots: &[String]) -> String {
