@@ -26,11 +26,12 @@ const MOST_FOREIGN_BYTES: u64 = 4 << 10;
 const SLOWEST: u32 = 20;
 
 /// The programs, of which `foreign` is for each format, and for all of them.
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 11] = [
     "file",
     "operations",
     "sets",
     "redis",
+    "javascript",
     "shared",
     "peers",
     "footer",
@@ -42,7 +43,7 @@ const PROGRAMS: [&str; 10] = [
 /// The targets to fuzz, and for how long.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// `file`, `operations`, `sets`, `redis`, `shared`, `peers`, `footer`, `pages`, `index`, `foreign` or the name of a format, such as `guava`; all of them by default.
+    /// `file`, `operations`, `sets`, `redis`, `javascript`, `shared`, `peers`, `footer`, `pages`, `index`, `foreign` or the name of a format, such as `guava`; all of them by default.
     targets: Vec<String>,
     /// Seconds for each target.
     #[arg(long, default_value_t = 60)]
