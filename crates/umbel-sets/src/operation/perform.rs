@@ -88,7 +88,7 @@ impl SetOperation<'_> {
         let mut report = if ranked.is_some() {
             self.hand(&mut |selected| sorting.push(&(!selected.count).to_be_bytes(), selected))?
         } else {
-            let scanner = self.scanner(LineHasher::random())?;
+            let scanner = self.scanner(LineHasher::random())?.with_empty_values();
             let (mut keys, mut text) = ([None, None], Vec::new());
             let places = Places::new(self.inputs);
             self.hand(&mut |selected| {

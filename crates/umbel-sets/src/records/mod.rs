@@ -305,7 +305,7 @@ pub(crate) struct Format {
     ignored: Vec<String>,
     pub(crate) normalization: Normalization,
     missing: Missing,
-    empty: Empty,
+    pub(crate) empty: Empty,
     pub(crate) bad: Bad,
     /// Whole rows are compared, but must have the fields of the key.
     pub(crate) by_row: bool,
@@ -556,7 +556,8 @@ impl Format {
     pub(crate) fn sort_key<'k>(&self, key: &'k [u8], text: &'k mut Vec<u8>) -> &'k [u8] {
         let Normalization { number, thousands, read, .. } = self.normalization;
         let (fields, by_value) = (self.fields[0].len(), number || thousands);
-        if key.is_empty() || fields < 2 && !by_value || self.by_row || read.is_some() {
+        let is_missing = key.is_empty() && fields > 1;
+        if is_missing || fields < 2 && !by_value || self.by_row || read.is_some() {
             return key;
         }
         text.clear();
