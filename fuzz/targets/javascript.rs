@@ -11,6 +11,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use umbel::{AnyFilter, Filter, KeyForm, Kind};
 use umbel_foreign::{Format, KeyType};
+use umbel_fuzz::memory;
 
 // The package's functions for JavaScript are named like the system's, so it cannot be linked.
 #[path = "../../crates/umbel-js/src/keys.rs"]
@@ -20,6 +21,9 @@ mod whole;
 
 use keys::Key;
 use whole::Set;
+
+#[global_allocator]
+static MEMORY: memory::Counted = memory::Counted;
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 

@@ -1,5 +1,4 @@
-//! `cargo x fuzz`: runs the fuzz targets, which are a workspace of their own. `fuzz/README.md` describes what they
-//! check.
+//! `cargo x fuzz`: runs the fuzz targets, a workspace of their own. `fuzz/README.md` describes what they check.
 
 use std::fs;
 use std::path::{Path, PathBuf};
