@@ -481,14 +481,7 @@ pub(crate) fn claim_output(
     match fs::metadata(path) {
         Ok(meta) if meta.is_file() => {
             let lock = open_in_place_locked(path)?;
-            if Notes::of(path)?.is_some() {
-                let journal = journal::path_of(path);
-                bail!(
-                    "{0}: {1} holds lines that umbel unseen recorded but did not save; save them with umbel unseen {0} </dev/null, or remove {1}",
-                    path.display(),
-                    journal.display()
-                );
-            }
+            check_saved(path)?;
             Ok((existing, Some(lock)))
         }
         _ => Ok((existing, None)),
@@ -506,6 +499,19 @@ pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
         }
         error => error.into(),
     }
+}
+
+/// Refuses a filter that lacks what its journal holds.
+pub(crate) fn check_saved(path: &Path) -> Result<()> {
+    if Notes::of(path)?.is_some() {
+        let journal = journal::path_of(path);
+        bail!(
+            "{0}: {1} holds lines that umbel unseen recorded but did not save; save them with umbel unseen {0} </dev/null, or remove {1}",
+            path.display(),
+            journal.display()
+        );
+    }
+    Ok(())
 }
 
 /// Opens a filter to query it, as [`open_unwrapped`].

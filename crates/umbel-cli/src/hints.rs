@@ -68,7 +68,7 @@ fn of_steps(filter: &str, wanted: &str) -> Option<String> {
             .split(", ")
             .filter(|step| !step.is_empty() && !others.split(", ").any(|other| other == *step));
         let option = |step| match step {
-            "crlf" | "trim" | "ignore-case" => format!("--{step}"),
+            "crlf" | "trim" | "ignore-case" | "raw" => format!("--{step}"),
             other => format!("--normalize {other}"),
         };
         more.map(option).collect::<Vec<_>>().join(" ")

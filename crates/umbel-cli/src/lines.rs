@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use umbel_io::{State, content};
 use umbel_numbers::{Size, counted};
 use umbel_sets::sources::{self, NamedInput, Room, align, rereadable};
 use umbel_sets::{
-    Form, Input, Missing, Normalization, Options, Records, Report, Resources, SpoolWriter,
+    Empty, Form, Input, Missing, Normalization, Options, Records, Report, Resources, SpoolWriter,
     TempFolders, room_left,
 };
 
@@ -485,8 +485,10 @@ pub(crate) fn open_several(
     rows: RowsOf,
     options: &mut Options,
 ) -> Result<Vec<Input>> {
-    let inputs = open_rereadable(files, work, rows, options)?;
-    let inputs = lists_of_keys(inputs, options)?;
+    let inputs = match options.form.others == [""] {
+        true => open_with_lists(files, work, rows, options)?,
+        false => open_rereadable(files, work, rows, options)?,
+    };
     let inputs = sources::name_others(inputs, &options.form);
     match &inputs[..] {
         [one] => bail!("{}: is the only file; name two or more", one.name()),
@@ -495,10 +497,26 @@ pub(crate) fn open_several(
 }
 
 /// `--key LEFT=`: inputs after the first are lists of keys, one on each line, and are read as records with that field.
-fn lists_of_keys(mut inputs: Vec<Input>, options: &mut Options) -> Result<Vec<Input>> {
-    if options.form.others != [""] {
-        return Ok(inputs);
+fn open_with_lists(
+    files: &[PathBuf],
+    work: &Work,
+    rows: RowsOf,
+    options: &mut Options,
+) -> Result<Vec<Input>> {
+    let mut sources = open_paths(&named(files, work)?, work)?;
+    if let Some(Source::Files(files)) = sources.first_mut()
+        && files.len() > 1
+    {
+        let lists = files.split_off(1);
+        sources.insert(1, Source::Files(lists));
     }
+    let lists = sources.split_off(sources.len().min(1));
+    let mut inputs = umbel_sets::align(rereadable(sources, options)?, None, rows, options)?;
+    // Only what leaves out whole lines is meant for lists too.
+    let Form { skip, comment, .. } = options.form;
+    let form = Form { skip, comment, ..Records::Lines(b'\n').into() };
+    inputs.extend(rereadable(lists, &Options { form, ..options.clone() })?);
+    notice(&inputs, false, work.voice, options);
     let records = &options.form.records;
     let field = match records {
         Records::JsonLines { .. } => "key".to_owned(),
@@ -526,9 +544,13 @@ pub(crate) fn keys_alone(
     if names.is_empty() {
         bail!("--print key prints fields of records; name them with --key");
     }
-    if options.form.missing == Missing::Keep {
-        bail!(
-            "--print key cannot print the records without a key that --missing keep keeps; leave them out with --missing skip"
+    for (keeps, option) in [
+        (options.form.missing == Missing::Keep, "missing"),
+        (options.form.empty == Empty::Keep, "empty"),
+    ] {
+        ensure!(
+            !keeps,
+            "--print key cannot print the records without a key that --{option} keep keeps; leave them out with --{option} skip"
         );
     }
     let end = records.end();

@@ -81,7 +81,9 @@ pub(crate) fn explain(error: &mut clap::Error, verb: Option<&Entry>) {
         && word(ContextKind::PriorArg).is_some_and(|option| option.starts_with("--probes"))
     {
         suggest(error, habit("hashes").unwrap_or_default());
-    } else if let Some(word) = &argument {
+    } else if error.kind() != ErrorKind::ArgumentConflict
+        && let Some(word) = &argument
+    {
         let word = word.trim_start_matches('-');
         let tip = habit(word).or_else(|| {
             let names = OPTIONS.iter().filter(|(_, others)| others.contains(&word));

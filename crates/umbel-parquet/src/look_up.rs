@@ -50,7 +50,7 @@ impl LookUps {
         match values.read(line, &mut self.buffer)? {
             Named::One(value) => add(value),
             Named::Zeros(both) => both.into_iter().for_each(add),
-            Named::Nan => self.nans.push(key),
+            Named::Any => self.nans.push(key),
         }
         Ok(())
     }
@@ -84,11 +84,10 @@ impl LookUps {
 enum Named<'a> {
     /// A value with one encoding.
     One(Key<'a>),
-    /// Zero, as a float. Both zeros are equal, and a filter may have either: in most systems, the one that the column
-    /// has.
+    /// Zero, as a float. Both zeros are equal, and a filter may have either: mostly the one that the column has.
     Zeros([Key<'static>; 2]),
-    /// NaN. It has many encodings, so a filter cannot rule it out.
-    Nan,
+    /// NaN, of many encodings, or a boolean: no filter rules it out.
+    Any,
 }
 
 /// Nanoseconds of a tick.
@@ -124,6 +123,7 @@ impl Values {
             Some(Value::Buffer) => Ok(Named::One(Key::Bytes(buffer))),
             Some(Value::Number(key)) => Ok(Named::One(key)),
             Some(Value::Float(number)) => Ok(self.float(number, buffer)),
+            Some(Value::Boolean) => Ok(Named::Any),
             None => bail!(
                 "\"{}\" is not a value of type {self}; {}",
                 line.escape_ascii(),
@@ -143,6 +143,7 @@ impl Values {
                     Type::Float => Some(Value::Float(text()?.parse::<f32>().ok()?.into())),
                     Type::Double => Some(Value::Float(text()?.parse().ok()?)),
                     Type::FixedLenByteArray => self.fixed(line, buffer),
+                    Type::Boolean => text()?.parse::<bool>().ok().map(|_| Value::Boolean),
                     _ => None,
                 };
             }
@@ -183,7 +184,7 @@ impl Values {
         };
         let half = (self.meaning == Meaning::Float16).then(|| half(number));
         match half {
-            _ if number.is_nan() => Named::Nan,
+            _ if number.is_nan() => Named::Any,
             Some(0 | 0x8000) => Named::Zeros([Key::Bytes(&[0, 0]), Key::Bytes(&[0, 0x80])]),
             Some(half) => {
                 buffer.clear();
@@ -285,6 +286,7 @@ enum Value {
     Buffer,
     Number(Key<'static>),
     Float(f64),
+    Boolean,
 }
 
 /// The nearest float of 16 bits, the even one of two.
@@ -528,7 +530,7 @@ mod tests {
         assert_eq!(read(float, "0.5"), Some(vec![0, 0, 0, 63]));
         let double = Values::new(Type::Double, 0, Meaning::Plain);
         assert_eq!(read(double, "1e400x"), None);
-        assert_eq!(read(Values::new(Type::Boolean, 0, Meaning::Plain), "true"), None);
+        assert_eq!(read(Values::new(Type::Boolean, 0, Meaning::Plain), "yes"), None);
     }
 
     #[test]
@@ -547,7 +549,7 @@ mod tests {
         }
         assert_eq!(named(float, "1e-50"), named(float, "0"));
         for values in [float, double, half] {
-            assert_eq!((&*named(values, "NaN"), &*named(values, "-nan")), ("Nan", "Nan"));
+            assert_eq!((&*named(values, "NaN"), &*named(values, "-nan")), ("Any", "Any"));
         }
     }
 

@@ -219,7 +219,6 @@ impl Names {
         let (mut names, mut count) = (Self::default(), 0);
         format.each_name(row, |name| {
             count += 1;
-            let name = if format.normalization.trim { name.trim_ascii() } else { name };
             if count <= most {
                 names.bytes.extend_from_slice(name);
                 // A row has less than 2³² bytes.
@@ -416,7 +415,6 @@ impl<R: Read> Rewritten<R> {
             return Err(first.other(&self.name, &other, NAMED));
         }
         let (mut order, mut header) = (order(&wanted, &found), Vec::new());
-        self.width = Some(found.len());
         if self.form.by_name {
             header.clone_from(&first.row);
         } else {
@@ -425,6 +423,7 @@ impl<R: Read> Rewritten<R> {
         if order.is_sorted() && (header.is_empty() || found.len() == wanted.len()) {
             return Ok(());
         }
+        self.width = Some(found.len());
         if header.is_empty() {
             // Ignored columns that only this input has.
             order.extend(beyond(&found, &wanted));
@@ -671,6 +670,7 @@ fn put(
     out: &mut Vec<u8>,
 ) -> Result<(), Flaw> {
     let value = |[start, end]: [u32; 2]| Value::plain(start as usize, end as usize);
+    let begun = out.len();
     let ((text, end), mut most, mut lacking) = (split_end(row), usize::MAX, 0);
     if let Some((columns, pads)) = width
         && values.len() != columns
@@ -715,6 +715,10 @@ fn put(
     }
     if order.is_empty() {
         out.extend(std::iter::repeat_n(to.delimiter(), lacking));
+    }
+    // The only column of a padded row: an empty line is not a row.
+    if most == 1 && matches!(to, Kind::Csv(_)) && out.len() == begun {
+        out.extend_from_slice(b"\"\"");
     }
     out.extend_from_slice(end);
     Ok(())

@@ -16,6 +16,8 @@ pub enum Labels {
 #[derive(Debug)]
 pub(crate) struct LabelColumn<'a> {
     labels: Vec<Vec<u8>>,
+    /// Between labels: no comma, if that would end the column.
+    between: u8,
     records: &'a Records,
 }
 
@@ -26,17 +28,18 @@ impl<'a> LabelColumn<'a> {
         records: &'a Records,
     ) -> Self {
         let json = records.column().is_none();
+        let commas = matches!(records, Records::Tsv { delimiter: b',', .. });
         let label = |(number, name): (usize, _)| {
             let name: &str = AsRef::as_ref(&name);
             match labels {
                 Labels::Numbers => number.to_string(),
                 Labels::Names if json => serde_json::Value::from(name).to_string(),
                 // A tab or a line feed would end the column.
-                Labels::Names => name.replace(char::is_control, "?"),
+                Labels::Names => name.replace(|c: char| c.is_control() || commas && c == ',', "?"),
             }
         };
         let labels = (1..).zip(names).map(label).map(String::into_bytes).collect();
-        Self { labels, records }
+        Self { labels, between: if commas { b';' } else { b',' }, records }
     }
 
     /// Sets `text` to the label of one of them.
@@ -51,7 +54,7 @@ impl<'a> LabelColumn<'a> {
     pub(crate) fn write(&self, has: impl Fn(usize) -> bool, text: &mut Vec<u8>) {
         text.clear();
         for (_, label) in self.labels.iter().enumerate().filter(|(i, _)| has(*i)) {
-            text.push(b',');
+            text.push(self.between);
             text.extend_from_slice(label);
         }
         match *self.records {

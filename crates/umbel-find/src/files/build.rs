@@ -12,7 +12,7 @@ use crate::index::layout::{Block, Entry, GONE, HEADERS, Plan, Stamp, UNREADABLE}
 use crate::index::look_up::FIELD_PROBES;
 use crate::index::matrix::{self, Apart, Group, WIDTH};
 use crate::index::pages::{self, DATA, PAGE, PagesWriter};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use umbel::KeyHasher;
 use umbel_io::atomic::{self, Existing};
 use umbel_io::compression::Point;
@@ -118,13 +118,16 @@ fn check(form: &Form) -> Result<()> {
             "words are found in any case, but otherwise as written; omit these options, or name a field with --key"
         );
     }
-    if form.missing == Missing::Keep {
-        let why = "a record without the field has no key to find; leave it out with --missing skip";
-        bail!("--missing keep: {why}");
-    }
-    if umbel_sets::rewrites(None, form) {
-        bail!("--bad skip: an index cannot leave out rows that cannot be read; omit it");
-    }
+    let why = "a record without the field has no key to find; leave it out with --missing skip";
+    ensure!(form.missing != Missing::Keep, "--missing keep: {why}");
+    ensure!(!form.records.is_raw(), "--raw: an index compares values, not how they are written");
+    check_rows(form)
+}
+
+/// Refuses what changes rows: searches print those of the files.
+pub(super) fn check_rows(form: &Form) -> Result<()> {
+    let remedy = "omit --skip, --comment and --ragged, and --bad skip of CSV";
+    ensure!(!umbel_sets::rewrites(None, form), "files are searched as they are; {remedy}");
     Ok(())
 }
 

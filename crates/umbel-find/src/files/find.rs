@@ -198,6 +198,7 @@ pub fn find(
             (jobs, candidates, form, left)
         }
         None => {
+            super::build::check_rows(&options.form)?;
             let mut paths = Vec::new();
             let mut room = memory::room_of_search(&options.resources, 0);
             folders::files(path, &mut paths, &mut room, &mut search.unreadable)?;

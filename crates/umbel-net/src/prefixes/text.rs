@@ -51,6 +51,7 @@ pub fn looked_up(family: Family) -> Read {
 /// `end`.
 pub fn family_of_list(list: &[u8], end: u8) -> Option<Family> {
     let domain = |line: &[u8]| listed_domain(line, &mut Vec::new());
+    let list = list.strip_prefix("\u{feff}".as_bytes()).unwrap_or(list);
     list.split(|&byte| byte == end).find_map(|line| match listed_network(line, &mut Vec::new()) {
         Ok(false) => None,
         Err(_) if domain(line).is_ok() || !begins_as_address(line) => Some(Family::Domain),
@@ -263,16 +264,19 @@ fn is_address(text: &str) -> bool {
     text.split('%').next().is_some_and(|text| text.parse::<IpAddr>().is_ok())
 }
 
-/// The host in a URL, in the address of a mailbox, or before a port; else the text itself.
+/// The host in a URL, an address of mail, or before a port; else the text.
 fn host_in(text: &str) -> &str {
     let text = match text.split_once("://") {
-        Some((_, rest)) => rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest),
-        None => text,
+        Some((scheme, rest)) if !scheme.contains(['/', '?', '#', '\\']) => {
+            rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest)
+        }
+        _ => text,
     };
     let host = text.rsplit_once('@').map_or(text, |(_, host)| host);
     match host.rsplit_once(':') {
         Some((name, port))
-            if !name.contains(':') && port.bytes().all(|byte| byte.is_ascii_digit()) =>
+            if (name.ends_with(']') || !name.contains(':'))
+                && port.bytes().all(|byte| byte.is_ascii_digit()) =>
         {
             name
         }

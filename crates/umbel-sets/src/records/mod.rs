@@ -183,6 +183,11 @@ impl Records {
         }
     }
 
+    /// Returns whether values count as they are written.
+    pub fn is_raw(&self) -> bool {
+        matches!(self, Self::Csv { raw: true, .. } | Self::JsonLines { raw: true, .. })
+    }
+
     /// Returns whether the first record of an input names its columns.
     pub fn has_header(&self) -> bool {
         matches!(self, Self::Csv { header: true, .. } | Self::Tsv { header: true, .. })
@@ -467,10 +472,7 @@ impl Format {
             empty: *empty,
             bad: *bad,
             by_row: false,
-            raw: matches!(
-                records,
-                Records::Csv { raw: true, .. } | Records::JsonLines { raw: true, .. }
-            ),
+            raw: records.is_raw(),
             joined: None,
             alone,
         })
@@ -556,8 +558,10 @@ impl Format {
     pub(crate) fn sort_key<'k>(&self, key: &'k [u8], text: &'k mut Vec<u8>) -> &'k [u8] {
         let Normalization { number, thousands, read, .. } = self.normalization;
         let (fields, by_value) = (self.fields[0].len(), number || thousands);
-        let is_missing = key.is_empty() && fields > 1;
-        if is_missing || fields < 2 && !by_value || self.by_row || read.is_some() {
+        // A row of CSV is not sorted by its quotes, but by its values.
+        let by_bytes =
+            fields == 1 || fields == 0 && (self.raw || !matches!(self.kind, Kind::Csv(_)));
+        if by_bytes && !by_value || self.by_row || read.is_some() {
             return key;
         }
         text.clear();
@@ -616,7 +620,7 @@ impl Format {
         let copy = |_, value: Value| {
             name.clear();
             value.copy(row, &mut name)?;
-            each(&name);
+            each(if self.normalization.trim { name.trim_ascii() } else { &name });
             Ok(())
         };
         self.kind.each(row, copy).map(drop)
@@ -632,7 +636,6 @@ impl Format {
     ) -> Result<Vec<usize>, Error> {
         let (mut found, mut count, mut some) = (vec![Vec::new(); fields.len()], 0, Vec::new());
         let read = self.each_name(header, |name| {
-            let name = if self.normalization.trim { name.trim_ascii() } else { name };
             for (field, places) in fields.iter().zip(&mut found) {
                 if field.as_bytes() == name && places.len() < 2 {
                     places.push(count);

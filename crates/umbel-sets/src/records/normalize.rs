@@ -78,6 +78,31 @@ impl Normalization {
         Some(all)
     }
 
+    /// Whether two texts are numbers that differ by no more than `most`, whose shortest digits count.
+    pub(crate) fn are_within(self, most: f64, old: &[u8], new: &[u8]) -> bool {
+        let read = if self.thousands { thousands } else { number };
+        let [Some((_, old)), Some((_, new))] = [old, new].map(|text| read(text.trim_ascii()))
+        else {
+            return false;
+        };
+        let exact = || {
+            let (_, most) = number(most.to_string().as_bytes())?;
+            let parts =
+                [&old, &new, &most].map(|number| number.split_once('e').unwrap_or((number, "0")));
+            let powers = parts.map(|(_, power)| power.parse::<i64>().expect("it was read"));
+            let least = powers.into_iter().min()?;
+            let mut whole = parts.into_iter().zip(powers).map(|((digits, _), power)| {
+                let by = 10i128.checked_pow(u32::try_from(power - least).ok()?)?;
+                digits.parse::<i128>().ok()?.checked_mul(by)
+            });
+            let [old, new, most] = [whole.next()??, whole.next()??, whole.next()??];
+            Some(old.checked_sub(new)?.unsigned_abs() <= most.unsigned_abs())
+        };
+        // More than 38 digits.
+        let float = |text: &str| text.parse::<f64>().expect("it was read");
+        exact().unwrap_or_else(|| (float(&old) - float(&new)).abs() <= most)
+    }
+
     /// Normalizes the key that starts at `start` of `bytes` and ends with them.
     pub(crate) fn apply(self, bytes: &mut Vec<u8>, start: usize) {
         if self.crlf && bytes[start..].ends_with(b"\r") {

@@ -29,7 +29,7 @@ impl RowKeys<'_> {
         text: &'r mut Vec<u8>,
     ) -> Result<&'r [u8], Error> {
         let format = self.head.format;
-        Ok(format.sort_key(self.key(row)?.unwrap_or_default(), text))
+        Ok(self.key(row)?.map_or(&[], |key| format.sort_key(key, text)))
     }
 
     /// The key of a row; `None` for a row without one.

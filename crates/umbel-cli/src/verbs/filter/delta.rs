@@ -186,6 +186,7 @@ fn about(args: &PatchArgs) -> String {
 
 /// A filter's file, unpacked, to be read from its start.
 fn open(path: &Path, trust: Option<&Trust>, most: u64) -> Result<File> {
+    filters::check_saved(path)?;
     let tmp = umbel_io::temporary_folder();
     let file = filters::open(path, &tmp)?;
     let (file, _) = wrapped::unwrap(file, path, &tmp, trust, most)?;

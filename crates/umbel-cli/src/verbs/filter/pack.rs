@@ -143,6 +143,7 @@ fn not_packed(source: impl Read) -> Result<ShareError> {
 
 /// A file to be read from its start, and its length with a signature.
 fn open(path: &Path) -> Result<(File, u64)> {
+    filters::check_saved(path)?;
     let file = filters::open(path, &umbel_io::temporary_folder())?;
     crate::formats::length(&file, path)?;
     let length = file.metadata().with_context(|| path.display().to_string())?.len();

@@ -128,6 +128,7 @@ fn verify(args: &VerifyArgs) -> Result<Outcome> {
 /// Replaces a file by itself with a signature, if it is one that is read with a signature, and whole.
 fn sign_in_place(path: &Path, key: &Signing, format: &FormatArgs) -> Result<()> {
     let mut file = filters::open_in_place_locked(path)?;
+    filters::check_saved(path)?;
     wrapped::check_whole(&file, path, format.named())?;
     key.check_replaces(&file, path)?;
     let length = formats::length(&file, path)?;

@@ -51,8 +51,8 @@ impl<'t> Cells<'t> {
         let cells = Self { format, normalization, names, ignored, key, tolerances };
         let (count, header) = (cells.names.len(), cells.format.header);
         let lacks = |name: &str| cells.column(name).is_none_or(|at| header && at >= count);
-        let unknown =
-            tolerances.iter().find(|(name, _)| cells.format.kind != Kind::Json && lacks(name));
+        let known = cells.format.kind == Kind::Json || header && count == 0;
+        let unknown = tolerances.iter().find(|(name, _)| !known && lacks(name));
         match unknown {
             None => Ok(cells),
             Some((field, _)) => Err(Error::UnknownField {
@@ -139,13 +139,11 @@ impl<'t> Cells<'t> {
 
     /// Whether two values of a cell are numbers within its tolerance.
     fn are_close(&self, name: &[u8], old: &[u8], new: &[u8]) -> bool {
-        let number = |text: &[u8]| str::from_utf8(text).ok()?.trim().parse::<f64>().ok();
         let named = |at: usize| self.names.get(at).is_some_and(|own| own == name);
         let is_of =
             |column: &str| column.as_bytes() == name || self.column(column).is_some_and(named);
-        self.tolerances.iter().filter(|(column, _)| is_of(column)).any(|(_, most)| {
-            matches!((number(old), number(new)), (Some(old), Some(new)) if (old - new).abs() <= *most)
-        })
+        let mut tolerances = self.tolerances.iter().filter(|(column, _)| is_of(column));
+        tolerances.any(|(_, most)| self.normalization.are_within(*most, old, new))
     }
 
     /// Whether no cell differs by more than its tolerance.
@@ -179,24 +177,27 @@ pub(super) fn run_within(
     if tolerances.is_empty() {
         return job.run(show);
     }
-    let (cells, mut held, mut close) = (Cells::new(job, tolerances)?, Vec::<Vec<u8>>::new(), 0);
+    let (cells, mut held) = (Cells::new(job, tolerances)?, Vec::<Vec<u8>>::new());
+    let (mut close, mut removed) = (0, 0);
     let mut report = job.run(&mut |change, row| {
         if change == Change::Replaced {
             held.push(row.to_vec());
             return Ok(());
         }
-        let is_close =
-            change == Change::Changed && held.last().is_some_and(|old| cells.are_same(old, row));
-        if is_close {
-            held.pop();
-            close += 1;
-        }
-        held.drain(..).try_for_each(|old| show(Change::Replaced, &old))?;
-        show(if is_close { Change::Kept(0) } else { change }, row)
+        let same = held.iter().position(|old| cells.are_same(old, row));
+        let Some(same) = same.filter(|_| change == Change::Changed) else {
+            held.drain(..).try_for_each(|old| show(Change::Replaced, &old))?;
+            return show(change, row);
+        };
+        held.remove(same);
+        (close, removed) = (close + 1, removed + held.len() as u64);
+        held.drain(..).try_for_each(|old| show(Change::Removed, &old))?;
+        show(Change::Kept(0), row)
     })?;
     if let Some(changes) = &mut report.changes {
         changes.changed -= close;
         changes.kept += close;
+        changes.removed += removed;
         report.found = changes.different();
     }
     Ok(report)

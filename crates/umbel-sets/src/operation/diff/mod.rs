@@ -206,8 +206,11 @@ impl<'a> Diff<'a> {
     }
 }
 
-/// Puts the replaced rows of each key before the first changed one, by two sorts: by key, to find that row; and then by
-/// the order in which rows are shown.
+/// The most changed rows of a key with a replaced row of their own: their numbers take 512 KiB.
+const MOST_OF_KEY: usize = 1 << 16;
+
+/// Puts the replaced rows of each key before its changed ones, each in their order, by two sorts: by key, to find that row; and then
+/// by the order in which rows are shown.
 struct Pairs<'a> {
     /// The keys of old rows, and of new ones.
     keys: [RowKeys<'a>; 2],
@@ -252,15 +255,20 @@ impl<'a> Pairs<'a> {
         show: &mut impl FnMut(Change, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Self { by_key, mut by_number, .. } = self;
-        // The first number of a key, followed by other numbers and then rows.
-        let (mut first, mut rows) = (0, true);
+        // The first numbers of a key, followed by its other numbers and then rows: each goes to a number of its own, surplus ones to
+        // the last.
+        let (mut numbers, mut rows) = (Vec::new(), 1);
         by_key.finish(|Selected { count: number, row, .. }| {
             if number == 0 {
-                rows = true;
-                return place(&mut by_number, first, Change::Replaced, row);
+                let number = numbers[rows.min(numbers.len() - 1)];
+                rows += 1;
+                return place(&mut by_number, number, Change::Replaced, row);
             }
-            if std::mem::take(&mut rows) {
-                first = number;
+            if std::mem::take(&mut rows) > 0 {
+                numbers.clear();
+            }
+            if numbers.len() < MOST_OF_KEY {
+                numbers.push(number);
             }
             Ok(())
         })?;

@@ -51,12 +51,13 @@ pub(super) fn build(args: &BuildArgs, count: u32) -> Result<Outcome> {
         filter.describe(names.clone());
         let mut filter = Filter::Own(filter);
         let part = umbel_sets::insert(&inputs, &mut filter, &options);
-        report.add(part.map_err(|error| filters::about(error, path))?);
+        let part = part.map_err(|error| filters::about(error, path))?;
+        run.check_keyed(&part)?;
+        report.add(part);
         report.bytes_written += filters::write(&filter, path, *existing, None)?;
         last = Some(filter.receipt());
     }
     report.lines /= u64::from(count);
-    run.check_keyed(&report)?;
     run.finish(&report, "", last.as_ref(), &[]);
     Ok(Outcome::Done)
 }

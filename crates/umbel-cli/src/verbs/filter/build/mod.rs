@@ -37,8 +37,19 @@ use prefixes::{FAMILIES, NO_PREFIXES};
 use since::Base;
 
 /// What copies of a list do without.
-const NO_COPIES: [&str; 9] =
-    ["kind", "size", "ship", "since", "except", "prefixes", "format", "secret_file", "sign"];
+const NO_COPIES: [&str; 11] = [
+    "kind",
+    "size",
+    "ship",
+    "since",
+    "except",
+    "prefixes",
+    "format",
+    "secret_file",
+    "sign",
+    "key_type",
+    "param",
+];
 
 /// Build a filter from lines
 ///
