@@ -651,11 +651,13 @@ proptest! {
         };
         let mut expected = differences([&sides[0], &sides[1]], key);
         if paired && keyed {
-            // Replaced rows come before the first changed one with their key.
+            // Replaced rows come before changed ones with their key, one before each, and surplus ones before the last.
             let (replaced, mut rest): (Vec<_>, Vec<_>) = expected.into_iter().partition(|(change, _)| *change == Change::Replaced);
-            for (replaced, row) in replaced {
-                let first = rest.iter().position(|(change, other)| *change == Change::Changed && key(other) == key(&row)).unwrap();
-                rest.insert(first, (replaced, row));
+            for (i, (change, row)) in replaced.iter().enumerate() {
+                let before = replaced[..i].iter().filter(|(_, other)| key(other) == key(row)).count();
+                let mut of_key = (0..rest.len()).filter(|at| rest[*at].0 == Change::Changed && key(&rest[*at].1) == key(row));
+                let (place, last) = (of_key.clone().nth(before), of_key.next_back().unwrap());
+                rest.insert(place.unwrap_or(last), (*change, row.clone()));
             }
             expected = rest;
         }
