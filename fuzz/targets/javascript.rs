@@ -5,8 +5,6 @@
 
 extern crate alloc;
 
-use std::fmt::Display;
-
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use umbel::{AnyFilter, Filter, KeyForm, Kind};
@@ -14,26 +12,19 @@ use umbel_foreign::{Format, KeyType};
 use umbel_fuzz::memory;
 
 // The package's functions for JavaScript are named like the system's, so it cannot be linked.
+#[path = "../../crates/umbel-js/src/failure.rs"]
+mod failure;
 #[path = "../../crates/umbel-js/src/keys.rs"]
 mod keys;
 #[path = "../../crates/umbel-js/src/whole.rs"]
 mod whole;
 
+use failure::{Failure, Result};
 use keys::Key;
 use whole::Set;
 
 #[global_allocator]
 static MEMORY: memory::Counted = memory::Counted;
-
-pub(crate) type Result<T> = std::result::Result<T, Failure>;
-
-pub(crate) struct Failure(String);
-
-impl<E: Display> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self(error.to_string())
-    }
-}
 
 #[derive(Arbitrary, Debug)]
 struct Input {

@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `abi` | the functions that a module exports; all its unsafe code |
+//! | `failure` | errors |
 //! | `keys` | which values of JavaScript are keys, and their hashes |
 //! | `small` | the filters of the module that a page loads: two kinds |
 //! | `whole` | the filters of `umbel/foreign`: all kinds, and other systems' |
@@ -14,6 +15,7 @@
 extern crate alloc;
 
 mod abi;
+mod failure;
 mod keys;
 #[cfg(not(feature = "foreign"))]
 mod small;
@@ -25,16 +27,4 @@ use small::Set;
 #[cfg(feature = "foreign")]
 use whole::Set;
 
-use alloc::string::{String, ToString};
-use core::fmt::Display;
-
-/// An error message.
-pub(crate) struct Failure(String);
-
-impl<E: Display> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self(error.to_string())
-    }
-}
-
-pub(crate) type Result<T> = core::result::Result<T, Failure>;
+use failure::Result;

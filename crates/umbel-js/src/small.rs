@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 
 use umbel::{Blocked, Classic, FileError, Filter, KeyHasher, Kind, Plan};
 
+use crate::Result;
+use crate::failure::Failure;
 use crate::keys::{Key, figures, form, hashes, note};
-use crate::{Failure, Result};
 
 pub(crate) enum Set {
     Blocked(Blocked),
