@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use umbel::internals::format::Reader;
 use umbel::{
     AnyFilter, AnyScheme, FileError, Filter as _, KeyDescription, KeyForm, Kind, Portable, Scheme,
@@ -15,14 +15,15 @@ use umbel::{
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_io::{PageReader, PageWriter, State};
 use umbel_sets::journal::{self, Notes};
-use umbel_sets::{Filter, ForeignLines, LargeFilter, Options, Records, Resources};
+use umbel_sets::{Filter, ForeignLines, LargeFilter, Normalization, Options, Records, Resources};
 use umbel_share::Wrapping;
 
 use crate::args::{
-    ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs, named_form,
+    ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs, Work, named_form,
 };
 use crate::atomic::{self, Existing, Fill};
 use crate::formats;
+use crate::lines;
 use crate::output::{StdoutClosed, check_open};
 use crate::report::{note, say};
 use crate::secrets;
@@ -121,19 +122,20 @@ pub(crate) fn check_large(
     check_description(large.description(), large.plan().kind(), path, options, names, keys)
 }
 
-/// Opens a filter for its receipt, or to merge it: needs no secret.
+/// Opens a filter to make another of it: needs no secret.
 pub(crate) fn read_without_secret(path: &Path, args: &ReadArgs) -> Result<Filter<Scheme>> {
+    check_saved(path)?;
     Ok(read_wrapped(path, args)?.0)
 }
 
-/// As [`read_without_secret`], and how the file came.
+/// Opens a filter for its receipt, also if lines of its journal are missing, and tells how the file came.
 pub(crate) fn read_wrapped(path: &Path, args: &ReadArgs) -> Result<(Filter<Scheme>, Wrapping)> {
     let tmp = umbel_io::temporary_folder();
     let (file, wrapping) = open_unwrapped(path, &tmp, &args.trust, args.most.bytes())?;
     Ok((without_secret(&file, path, &args.format)?, wrapping))
 }
 
-/// As [`read_without_secret`], from an open file.
+/// As [`read_wrapped`], from an open file.
 pub(crate) fn without_secret(
     mut file: &File,
     path: &Path,
@@ -249,11 +251,12 @@ pub(crate) fn lock(file: File, path: &Path, open: &dyn Fn() -> Result<File>) -> 
     })
 }
 
-/// What is done with lines as keys of a filter, their type if it is given, and the files that they are read from.
+/// What is done with lines as keys of a filter, their type if it is given, and the files that they are read from, besides those
+/// that options name.
 #[derive(Clone, Copy)]
 pub(crate) enum Keys<'a> {
-    Asked(Option<KeyType>, &'a [PathBuf]),
-    Added(Option<KeyType>, &'a [PathBuf]),
+    Asked(Option<KeyType>, &'a [PathBuf], &'a Work),
+    Added(Option<KeyType>, &'a [PathBuf], &'a Work),
 }
 
 /// Checks that a filter has keys as the options describe them, and makes them read keys in the form that the filter has,
@@ -287,12 +290,12 @@ fn check_description(
     names: &NamesArgs,
     keys: Keys<'_>,
 ) -> Result<Option<KeyForm>> {
-    let (Keys::Asked(given, files) | Keys::Added(given, files)) = keys;
+    let (Keys::Asked(given, files, work) | Keys::Added(given, files, work)) = keys;
     // A line of a list may be the field; a row is not.
     if let [field] = description.values("field").collect::<Vec<_>>()[..]
         && options.form.records.key().is_empty()
         && (!matches!(options.form.records, Records::Lines(_))
-            || files.iter().any(|file| named_form(file).is_some()))
+            || lines::known(files, work)?.iter().any(|file| named_form(file).is_some()))
     {
         bail!(
             "{}: the filter was built from the field {field:?}, so it cannot answer for whole rows; name the field (--key {field})",
@@ -322,7 +325,7 @@ fn check_description(
         }
     };
     let assumed = form.unwrap_or(KeyForm::Text);
-    read_keys_as(assumed, matches!(keys, Keys::Added(..)), options);
+    read_keys_as(assumed, matches!(keys, Keys::Added(..)), options)?;
     umbel_sets::keys_of(kind, &options.form, &names.names, assumed)
         .and_then(|wanted| Ok(description.check(kind, &wanted)?))
         .with_context(|| path.display().to_string())?;
@@ -340,7 +343,7 @@ pub(crate) fn form_of(key_type: KeyType) -> Result<KeyForm> {
 
 /// Makes options read keys of a form. Integers are their digits in a line; what is none can be looked up, but is not
 /// `added`.
-pub(crate) fn read_keys_as(form: KeyForm, added: bool, options: &mut Options) {
+pub(crate) fn read_keys_as(form: KeyForm, added: bool, options: &mut Options) -> Result<()> {
     fn added_integer(key: &[u8], to: &mut Vec<u8>) -> Result<bool, Box<dyn Error + Send + Sync>> {
         let integer = KeyForm::integer(key).ok_or(
             "is not an integer from -9223372036854775808 to 18446744073709551615, like the filter's keys",
@@ -356,8 +359,11 @@ pub(crate) fn read_keys_as(form: KeyForm, added: bool, options: &mut Options) {
         Ok(true)
     }
     if form == KeyForm::Integer {
+        let Normalization { number, thousands, .. } = options.form.normalization;
+        ensure!(!number && !thousands, "integers are equal by value; omit --normalize number");
         options.form.normalization.read = Some(if added { added_integer } else { asked_integer });
     }
+    Ok(())
 }
 
 /// Writes a filter to a file, or to standard output when the path is `-`, signed if there is a key; gives the bytes written.

@@ -296,7 +296,8 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static s
         Error::SameColumn { twice: false, .. } | Error::SameMember { .. } => {
             "--prefix, --left-prefix"
         }
-        Error::KeptWithoutKey => "--missing skip",
+        Error::KeptWithoutKey("empty") => "--empty skip",
+        Error::KeptWithoutKey(_) => "--missing skip",
         Error::UnknownField { field, .. }
         | Error::NoField { field, .. }
         | Error::NowhereField { field, .. }

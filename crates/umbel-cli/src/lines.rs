@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail};
 use umbel_io::{State, content};
 use umbel_numbers::{Size, counted};
 use umbel_sets::sources::{self, NamedInput, Room, align, rereadable};
 use umbel_sets::{
-    Empty, Form, Input, Missing, Normalization, Options, Records, Report, Resources, SpoolWriter,
+    Form, Input, Missing, Normalization, Options, Records, Report, Resources, SpoolWriter,
     TempFolders, room_left,
 };
 
@@ -134,9 +134,7 @@ fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
 pub(crate) fn options_of_folders(work: &Work, paths: &[PathBuf]) -> Result<Options> {
     let mut files = paths.to_vec();
     if !work.records.key.is_empty() {
-        // What cannot be read is told when the work comes to it.
-        let room = &mut Room::of_inputs(work.memory());
-        files = sources::files_of_folders(files, room, &mut |_, _| Ok(()))?;
+        files = within(files, work)?;
     }
     options(work, &files)
 }
@@ -345,6 +343,21 @@ pub(crate) fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     in_folders(listed(files, work)?, work)
 }
 
+/// The paths of inputs that are known before any is read: those in a list from standard input are not.
+pub(crate) fn known(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
+    match &work.files_from {
+        Some(list) if is_standard(list) => Ok(files.to_vec()),
+        _ if work.recursive => within(listed(files, work)?, work),
+        _ => listed(files, work),
+    }
+}
+
+/// The files of folders. What cannot be read is told when the work comes to it.
+fn within(paths: Vec<PathBuf>, work: &Work) -> Result<Vec<PathBuf>> {
+    let mut room = Room::of_inputs(work.memory());
+    sources::files_of_folders(paths, &mut room, &mut |_, _| Ok(()))
+}
+
 /// The paths that are named, of files and of folders.
 pub(crate) fn listed(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     let mut paths = files.to_vec();
@@ -512,10 +525,7 @@ fn open_with_lists(
     }
     let lists = sources.split_off(sources.len().min(1));
     let mut inputs = umbel_sets::align(rereadable(sources, options)?, None, rows, options)?;
-    // Only what leaves out whole lines is meant for lists too.
-    let Form { skip, comment, .. } = options.form;
-    let form = Form { skip, comment, ..Records::Lines(b'\n').into() };
-    inputs.extend(rereadable(lists, &Options { form, ..options.clone() })?);
+    inputs.extend(rereadable(lists, &umbel_sets::options_of_keys(b'\n', options))?);
     notice(&inputs, false, work.voice, options);
     let records = &options.form.records;
     let field = match records {
@@ -544,12 +554,8 @@ pub(crate) fn keys_alone(
     if names.is_empty() {
         bail!("--print key prints fields of records; name them with --key");
     }
-    for (keeps, option) in [
-        (options.form.missing == Missing::Keep, "missing"),
-        (options.form.empty == Empty::Keep, "empty"),
-    ] {
-        ensure!(
-            !keeps,
+    if let Some(option) = options.form.keeps_keyless() {
+        bail!(
             "--print key cannot print the records without a key that --{option} keep keeps; leave them out with --{option} skip"
         );
     }

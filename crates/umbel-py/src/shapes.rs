@@ -41,12 +41,7 @@ impl Shape {
     pub(crate) fn options(self, options: &Options) -> Options {
         match self {
             Self::Records => options.clone(),
-            Self::Keys => options_of_keys(0, options),
-            Self::KeysOfFile => {
-                let read = options_of_keys(b'\n', options);
-                let Form { skip, comment, .. } = options.form;
-                Options { form: Form { skip, comment, ..read.form }, ..read }
-            }
+            Self::Keys | Self::KeysOfFile => options_of_keys(self.end(), options),
             Self::Headless | Self::Headed => {
                 let mut records = options.form.records.clone();
                 if let Records::Csv { header, key, .. } | Records::Tsv { header, key, .. } =

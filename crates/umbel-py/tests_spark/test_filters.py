@@ -249,10 +249,11 @@ def test_filters_of_named_fields_are_looked_up_by_these(spark, tmp_path):
     assert new.rows.count() == 2
     new.write(f"{tmp_path}/new")
     assert us.load(tmp_path / "rows.umbel").contains_rows([("ann", 8), ("bob", 8), (8, "bob")]) == [True, True, False]
-    changed = umbel.Bloom(1_000)
-    changed.describe([("type", "text"), ("normalization", "ignore-case")])
-    with pytest.raises(ValueError, match="made with ignore-case"):
-        us.maybe_in(table, "user", changed)
+    for name, value in [("normalization", "ignore-case"), ("type", "ip-prefix"), ("type", "domain-suffix")]:
+        changed = umbel.Bloom(1_000)
+        changed.describe([(name, value)])
+        with pytest.raises(ValueError, match=f"made with {value}"):
+            us.maybe_in(table, "user", changed)
 
 
 def test_columns_are_asked_in_the_form_of_the_filter(spark, tmp_path):

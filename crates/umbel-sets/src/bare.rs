@@ -9,13 +9,16 @@ use crate::records::quote;
 use crate::{Empty, Error, Form, Normalization, Options, Records};
 
 /// Returns the options that read bare keys, each up to the byte `end`. Keys of lines are not empty, and have no carriage
-/// return at their end.
+/// return at their end; lines that the options skip or take for comments are none.
 #[must_use]
 pub fn options_of_keys(end: u8, options: &Options) -> Options {
     let lines = end == b'\n';
+    let Form { skip, comment, .. } = if lines { options.form.clone() } else { Form::default() };
     let form = Form {
         normalization: Normalization { crlf: lines, ..Normalization::default() },
         empty: if lines { Empty::Skip } else { Empty::Value },
+        skip,
+        comment,
         ..Records::Lines(end).into()
     };
     Options { form, ..options.clone() }

@@ -64,9 +64,10 @@ pub enum Error {
         /// The keys the filter was planned for.
         keys: u64,
     },
-    /// Records without a key cannot be kept if a filter is built or queried.
+    /// Records without a key cannot be kept if a filter is built or queried; [`Form::keeps_keyless`](crate::Form::keeps_keyless)
+    /// names the option that does.
     #[error("a filter can neither hold nor find records without a key; leave them out")]
-    KeptWithoutKey,
+    KeptWithoutKey(&'static str),
     /// The lines of an input cannot be numbered.
     #[error(
         "{0}: its lines cannot be numbered, because some are skipped, padded or left out, or its columns are reordered or use another delimiter; number the lines of an unchanged file"
@@ -182,8 +183,8 @@ pub enum Error {
     },
     /// A record lacks a field of the key.
     #[error(
-        "{at}: the record has no field {field:?} (found {found}); {}, or leave this record out",
-        remedy(near.as_deref(), "name a field that all records have")
+        "{at}: the record has no field {field:?} (found {found}); {} leave this record out",
+        near.as_ref().map_or("name a field that all records have, or".into(), |near| format!("did you mean {near:?}? Or"))
     )]
     NoField {
         /// The place in the input.

@@ -45,11 +45,16 @@ impl Rows {
         self.format.kind.find_last(bytes, &mut false).map(|at| at + 1)
     }
 
-    /// Returns a value of the field as in keys: without the differences that the form ignores.
-    pub fn normalized(&self, value: &[u8]) -> Vec<u8> {
-        let mut value = value.to_vec();
-        self.format.normalization.apply(&mut value, 0);
-        value
+    /// Returns the keys that a value of the field may have: without the differences that the form ignores, and of JSON, where it
+    /// may be a text or a number, both.
+    pub fn keys_of(&self, value: &[u8]) -> Vec<Vec<u8>> {
+        let mut keys = vec![value.to_vec()];
+        keys.extend(self.format.number(value));
+        for key in &mut keys {
+            self.format.normalization.apply(key, 0);
+        }
+        keys.dedup();
+        keys
     }
 
     /// Passes each record of `bytes`, which start with one, to `see`: its place among them, and its key. They are at `offset`

@@ -11,7 +11,7 @@ use umbel::{Filter as _, Secret};
 use umbel_net::prefixes::{Family, ListBuilder, PrefixList, text};
 use umbel_sets::sources::{self, NamedInput};
 use umbel_sets::{
-    Filter, Form, Input, LongestPrefix, Missing, Normalization, Options, Query, Records, room_left,
+    Filter, Form, Input, LongestPrefix, Normalization, Options, Query, Records, room_left,
 };
 
 use super::filter::prefixes::{self, FAMILIES, entries, listed, tell_other_rules};
@@ -102,8 +102,8 @@ fn match_lines(args: &MatchArgs) -> Result<Outcome> {
     if !options.form.normalization.is_none() {
         bail!("addresses and hosts are always compared in normal form; omit comparison options");
     }
-    if options.form.missing == Missing::Keep {
-        return Err(umbel_sets::Error::KeptWithoutKey.into());
+    if let Some(option) = options.form.keeps_keyless() {
+        return Err(umbel_sets::Error::KeptWithoutKey(option).into());
     }
     if options.form.records.key().len() > 1 {
         bail!("one field is looked up, and --key names several; name one");
@@ -157,7 +157,11 @@ fn read(
     let inputs = sources::rereadable(sources, options)?;
     let start = inputs.first().map(Input::start).transpose()?.unwrap_or_default();
     let recognized = || text::family_of_list(&start, options.form.records.end());
-    let family = args.of.or_else(recognized).unwrap_or(Family::Domain);
+    let family = args.of.or_else(recognized);
+    if family.is_none() && inputs.iter().any(|input| input.length() > start.len() as u64) {
+        bail!("{}: has only comments in its first 64 KiB; choose what it lists with --of", name());
+    }
+    let family = family.unwrap_or(Family::Domain);
     let list = read_text(&inputs, family, options)?;
     let of = (!list.is_empty()).then_some(family);
     Ok((list, of))

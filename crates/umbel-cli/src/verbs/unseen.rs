@@ -145,7 +145,7 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     }
     let Locked { filter, lock, notes } =
         filters::read_locked(lock, path, secret.as_ref(), &foreign, &options)?;
-    let keys = Keys::Added(None, &args.files);
+    let keys = Keys::Added(None, &args.files, &args.work);
     filters::check_keys(&filter, path, &mut options, &args.names, keys)?;
     let mut filter = filters::own(filter, path, "unseen")?;
     check_options(filter.plan(), args).with_context(|| path.display().to_string())?;
@@ -213,7 +213,13 @@ fn in_pieces(
     sources: Vec<Source>,
     options: &mut Options,
 ) -> Result<Outcome> {
-    filters::check_large(&large, path, options, &args.names, Keys::Added(None, &args.files))?;
+    filters::check_large(
+        &large,
+        path,
+        options,
+        &args.names,
+        Keys::Added(None, &args.files, &args.work),
+    )?;
     check_options(large.plan(), args).with_context(|| path.display().to_string())?;
     if args.explain.explain {
         return only_print(explain::plan(large.plan(), args.work.voice.json));

@@ -431,7 +431,7 @@ fn what_the_saved_filter_has_is_not_taken_in_again() {
     }
 }
 
-/// Who changes the filter saves what the journal holds, too: nobody takes that in again.
+/// Who changes the filter saves what the journal holds, too: nobody takes that in again, nor makes another filter without it.
 #[cfg(unix)]
 #[test]
 fn what_others_saved_is_not_taken_in_again() {
@@ -440,6 +440,15 @@ fn what_others_saved_is_not_taken_in_again() {
         let (run, stdin) = recorded(&folder, kind, 0..500);
         run.killed_by(Signal::SIGKILL);
         drop(stdin);
+        for verb in [
+            "merge -o o f f",
+            "fold -o o f",
+            "convert --kind classic -o o f",
+            "overlap f f",
+            "pack -o o f",
+        ] {
+            folder.umbel(&format!("filter {verb}")).run().says("recorded but did not save");
+        }
         folder.write("more", urls(500..600));
         folder.umbel("filter add -q f more").run().done();
         if kind == "counting" {

@@ -217,7 +217,9 @@ pub fn find(
     }
     let mut values: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
     for (text, number) in wanted.texts.iter().zip(0..).filter(|_| !reading.lines) {
-        values.entry(reading.rows[0].normalized(text)).or_default().push(number);
+        for key in reading.rows[0].keys_of(text) {
+            values.entry(key).or_default().push(number);
+        }
     }
     let run = Run {
         index: opened.as_ref().map(|(index, _)| (index, path)),
@@ -317,18 +319,23 @@ fn of_index<'a>(
     let Matching { inside, ignore_case } = wanted.matching;
     let mut blocks = Blocks::of(index);
     for (text, number) in wanted.texts.iter().zip(0..) {
-        let keys = match reading.lines {
+        let any_of = match reading.lines {
             true => match keys_of_text(text, inside, ignore_case) {
-                Ok(keys) => keys,
+                Ok(keys) => vec![keys],
                 Err(wide) => {
                     search.wide.push((number as usize, wide));
                     candidates.everywhere.push(number);
                     continue;
                 }
             },
-            false => vec![key_of_field(&reading.rows[0].normalized(text))],
+            false => {
+                let keys = reading.rows[0].keys_of(text);
+                keys.iter().map(|key| vec![key_of_field(key)]).collect()
+            }
         };
-        blocks.each(&keys, |block| candidates.add(block, number)).with_context(name)?;
+        for keys in any_of {
+            blocks.each(&keys, |block| candidates.add(block, number)).with_context(name)?;
+        }
     }
     search.blocks = index.block_count().into();
     let mut files = Vec::new();

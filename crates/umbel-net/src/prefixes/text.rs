@@ -76,15 +76,16 @@ pub fn listed_network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> 
     read(text, b"#;", NO_NETWORK, out, push_network)
 }
 
-/// Reads an address, perhaps with a port as in `192.0.2.7:443` or `[2001:db8::1]:443`, or a network.
+/// Reads an address, perhaps with a port as in `192.0.2.7:443` or `[2001:db8::1]:443` or a zone as in `fe80::1%eth0`, or a
+/// network.
 ///
 /// # Errors
 /// [`NoPrefix`] for anything else.
 pub fn network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
     read(text, b"", NO_NETWORK, out, |text, out| {
-        push_network(text, out).or_else(|why| match text.parse::<SocketAddr>() {
-            Ok(address) => push_network(&address.ip().to_string(), out),
-            Err(_) => Err(why),
+        push_network(text, out).or_else(|why| {
+            let socket = text.parse::<SocketAddr>().map(|socket| socket.ip());
+            push_network(&socket.ok().or(address(text)).ok_or(why)?.to_string(), out)
         })
     })
 }
@@ -133,13 +134,17 @@ fn whole_domain(rule: &[u8]) -> Option<&[u8]> {
     (all && !domain.iter().any(|byte| b"/*:".contains(byte))).then_some(domain)
 }
 
-/// Reads a host: alone, in a URL, in the address of a mailbox, or before a port.
+/// Reads a host or an address: alone, in a URL, in the address of a mailbox, or before a port.
 ///
 /// # Errors
 /// [`NoPrefix`] for anything else.
 pub fn host(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
     read(text, b"", NO_HOST, out, |text, out| {
-        name(host_in(text), out).map(|()| true).ok_or(NO_HOST)
+        if name(host_in(text), out).is_none() {
+            // Of IPv6, without brackets.
+            out.extend_from_slice(address(text).ok_or(NO_HOST)?.to_string().as_bytes());
+        }
+        Ok(true)
     })
 }
 
@@ -259,9 +264,13 @@ fn push_domain(domain: &str, out: &mut Vec<u8>) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether it is an address, perhaps with a zone, as in `fe80::1%lo0`.
 fn is_address(text: &str) -> bool {
-    text.split('%').next().is_some_and(|text| text.parse::<IpAddr>().is_ok())
+    address(text).is_some()
+}
+
+/// An address, perhaps with a zone, as in `fe80::1%lo0`.
+fn address(text: &str) -> Option<IpAddr> {
+    text.split('%').next()?.parse().ok()
 }
 
 /// The host in a URL, an address of mail, or before a port; else the text.
@@ -374,8 +383,11 @@ mod tests {
             assert_eq!(key(listed_network, text), expected, "{text:?}");
         }
         assert!(key(network, "192.0.2.7 # a comment").is_err());
-        for (text, plain) in [("192.0.2.7:443", "192.0.2.7"), ("[2001:db8::1]:443", "2001:db8::1")]
-        {
+        for (text, plain) in [
+            ("192.0.2.7:443", "192.0.2.7"),
+            ("[2001:db8::1]:443", "2001:db8::1"),
+            ("fe80::1%eth0", "fe80::1"),
+        ] {
             assert_eq!(key(network, text), key(network, plain), "{text}");
             assert!(key(listed_network, text).is_err(), "{text}");
         }
@@ -441,6 +453,8 @@ mod tests {
             ("example.com:443", "example.com"),
             ("http://192.0.2.7/", "192.0.2.7"),
             ("http://[2001:db8::1]/", "2001:db8::1"),
+            ("2001:DB8::1", "2001:db8::1"),
+            ("fe80::1%eth0", "fe80::1"),
         ] {
             assert_eq!(key(host, text), Ok(Some(expected.as_bytes().to_vec())), "{text:?}");
         }

@@ -5,7 +5,7 @@
 
 use umbel::{KeyDescription, KeyForm, Kind};
 
-use crate::{Empty, Error, Form, Missing};
+use crate::{Error, Form};
 
 /// Returns the description for a filter made from the keys of a job, which have a form. `names` are the filter's names for
 /// the fields of the key; empty if it uses the job's.
@@ -23,8 +23,8 @@ pub fn keys_of(
     key_form: KeyForm,
 ) -> Result<KeyDescription, Error> {
     let fields = form.records.key();
-    if form.missing == Missing::Keep || form.empty == Empty::Keep {
-        return Err(Error::KeptWithoutKey);
+    if let Some(option) = form.keeps_keyless() {
+        return Err(Error::KeptWithoutKey(option));
     }
     if kind.rows() && !names.is_empty() {
         return Err(Error::NamesOfRows);
@@ -41,10 +41,8 @@ pub fn keys_of(
         names.iter().try_for_each(|field| say("field", field))?;
     }
     say("type", key_form.name())?;
-    let raw = form.records.is_raw().then_some("raw");
-    raw.into_iter()
-        .chain(form.normalization.steps())
-        .try_for_each(|step| say("normalization", step))?;
+    let steps = form.records.is_raw().then_some("raw").into_iter();
+    steps.chain(form.normalization.steps()).try_for_each(|step| say("normalization", step))?;
     Ok(keys)
 }
 

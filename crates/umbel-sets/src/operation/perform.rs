@@ -12,6 +12,7 @@ use crate::input::Input;
 use crate::labels::{LabelColumn, Labels};
 use crate::passes::{Passes, Seen};
 use crate::places::Places;
+use crate::records::Empty;
 use crate::report::Report;
 use crate::sink::{Hand, RowStyle, Sink};
 use crate::spill::Disk;
@@ -88,7 +89,9 @@ impl SetOperation<'_> {
         let mut report = if ranked.is_some() {
             self.hand(&mut |selected| sorting.push(&(!selected.count).to_be_bytes(), selected))?
         } else {
-            let scanner = self.scanner(LineHasher::random())?.with_empty_values();
+            let mut scanner = self.scanner(LineHasher::random())?;
+            // In the order, an empty value is one.
+            scanner.format.empty = Empty::Value;
             let (mut keys, mut text) = ([None, None], Vec::new());
             let places = Places::new(self.inputs);
             self.hand(&mut |selected| {

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use umbel_numbers::nearest;
 
 use super::normalize::number;
-use super::{Flaw, Quoting, Value, list};
+use super::{Flaw, Normalization, Quoting, Value, list};
 
 /// The paths of the fields of a key, read in one walk.
 pub(super) struct Paths {
@@ -146,9 +146,9 @@ fn is_canonical(value: &[u8]) -> bool {
 
 /// Appends the canonical form of a valid value, equal for equal values: members by name (of one name the last), no blanks,
 /// strings with the fewest escapes, numbers by their exact value, in decimal notation if that has at most 20 digits.
-/// Strings with escapes that are no characters stay as they are.
-pub(super) fn canonical(text: &[u8], to: &mut Vec<u8>) {
-    Canonical { text, at: 0, to, members: Vec::new() }.value();
+/// Strings with escapes that are no characters stay as they are; others are normalized, unless they are names.
+pub(super) fn canonical(text: &[u8], normalization: Normalization, to: &mut Vec<u8>) {
+    Canonical { text, at: 0, to, members: Vec::new(), normalization }.value();
 }
 
 /// Reads a valid value once, and writes it as it reads.
@@ -158,6 +158,7 @@ struct Canonical<'t> {
     to: &'t mut Vec<u8>,
     /// Where members of the present objects, their names and their values end in what is written.
     members: Vec<[usize; 3]>,
+    normalization: Normalization,
 }
 
 impl Canonical<'_> {
@@ -176,7 +177,7 @@ impl Canonical<'_> {
 
     fn value(&mut self) {
         match self.next() {
-            b'"' => self.string(),
+            b'"' => self.string(self.normalization),
             b'{' => self.object(),
             b'[' => {
                 self.take();
@@ -215,7 +216,7 @@ impl Canonical<'_> {
                 self.to.push(b',');
             }
             let begin = self.to.len();
-            self.string();
+            self.string(Normalization::default());
             let name = self.to.len();
             self.next();
             self.take();
@@ -239,7 +240,7 @@ impl Canonical<'_> {
         self.to.push(b'}');
     }
 
-    fn string(&mut self) {
+    fn string(&mut self, normalization: Normalization) {
         let rest = &self.text[self.at..];
         let (mut end, mut escaped) = (1, false);
         while let Some(at) = memchr::memchr2(b'"', b'\\', &rest[end..]) {
@@ -251,9 +252,13 @@ impl Canonical<'_> {
         }
         let written = &rest[..end];
         self.at += end;
-        match escaped.then(|| serde_json::from_slice::<String>(written)) {
+        let changes = escaped || !normalization.is_none();
+        match changes.then(|| serde_json::from_slice::<String>(written)) {
             Some(Ok(text)) => {
-                serde_json::to_writer(&mut *self.to, &text).expect("memory takes all");
+                let mut text = text.into_bytes();
+                normalization.apply(&mut text, 0);
+                let text = str::from_utf8(&text).expect("text stays text");
+                serde_json::to_writer(&mut *self.to, text).expect("memory takes all");
             }
             _ => self.to.extend_from_slice(written),
         }

@@ -81,6 +81,17 @@ pub struct Form {
     pub bad: Bad,
 }
 
+impl Form {
+    /// Returns which of `"missing"` and `"empty"` keeps records without a key, if one does.
+    pub fn keeps_keyless(&self) -> Option<&'static str> {
+        match (self.missing, self.empty) {
+            (Missing::Keep, _) => Some("missing"),
+            (_, Empty::Keep) => Some("empty"),
+            _ => None,
+        }
+    }
+}
+
 impl From<Records> for Form {
     /// Records that must all have their key, which is compared byte by byte.
     fn from(records: Records) -> Self {
@@ -601,6 +612,15 @@ impl Format {
         }
     }
 
+    /// The canonical form of a text that is a number in JSON, whose values are compared.
+    pub(crate) fn number(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let is_number = matches!(text.first(), Some(b'-' | b'0'..=b'9'))
+            && text.trim_ascii_end() == text
+            && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
+        let compared = self.kind == Kind::Json && !self.raw;
+        (compared && is_number).then(|| canonical(text, Normalization::default()))
+    }
+
     /// The values of the key of a JSON record, as written; none if it lacks one.
     pub(crate) fn json_key(&self, row: &[u8]) -> Vec<Vec<u8>> {
         let mut values = Vec::new();
@@ -856,7 +876,9 @@ impl Head<'_> {
             Err(flaw) => Err(flaw),
         };
         let found = match key {
-            Ok(Some(key)) if format.empty != Empty::Value && self.has_empty(key, row, copied) => {
+            Ok(Some(key))
+                if format.empty != Empty::Value && self.has_empty(key, row, copied)? =>
+            {
                 let alone = || copied.alone(format.alone, place);
                 Found::Empty((format.empty == Empty::Keep).then(alone))
             }
@@ -881,14 +903,22 @@ impl Head<'_> {
         Ok((length, found))
     }
 
-    /// Whether a value of a key is empty.
-    fn has_empty(&self, key: KeyAt, row: &[u8], copied: &Copied) -> bool {
-        let record = key.record(row, &copied.bytes);
-        match self.format.fields[0].len() {
-            0 | 1 => record.key().is_empty(),
-            _ if self.format.by_row => false,
-            fields => values_of(record.key(), fields).any(<[u8]>::is_empty),
+    /// Whether a value of a key is empty. Whole rows that are compared are left out for it, but not kept apart.
+    fn has_empty(&self, key: KeyAt, row: &[u8], copied: &mut Copied) -> Result<bool, Flaw> {
+        let (format, begin) = (self.format, copied.bytes.len());
+        let (fields, mut key) = (format.fields[0].len(), key);
+        if format.by_row && fields > 0 {
+            if format.empty == Empty::Keep {
+                return Ok(false);
+            }
+            copied.values.clear();
+            self.find(row, copied)?.1?;
+            key = copied.key(format.kind.text(row), format.normalization)?;
         }
+        let record = key.record(row, &copied.bytes);
+        let empty = values_of(record.key(), fields.max(1)).any(<[u8]>::is_empty);
+        copied.bytes.truncate(begin);
+        Ok(empty)
     }
 
     /// The length of the record at the start of `bytes`, whether it is one, and its values, with missing ones marked.
@@ -961,10 +991,10 @@ impl Head<'_> {
     }
 }
 
-/// The canonical form of a JSON value.
-pub(crate) fn canonical(value: &[u8]) -> Vec<u8> {
+/// The canonical form of a JSON value, whose strings are normalized.
+pub(crate) fn canonical(value: &[u8], normalization: Normalization) -> Vec<u8> {
     let mut form = Vec::new();
-    json::canonical(value, &mut form);
+    json::canonical(value, normalization, &mut form);
     form
 }
 
@@ -1006,8 +1036,16 @@ impl Copied {
             let prefix = self.bytes.len();
             self.bytes.extend_from_slice(if several { &[0; 4] } else { &[] });
             let start = self.bytes.len();
-            value.copy(row, &mut self.bytes)?;
-            normalization.apply(&mut self.bytes, start);
+            match &row[value.start..value.end] {
+                // Its parts are normalized, and not what is between them.
+                json @ [b'{' | b'[' | b'"', ..] if value.written == Quoting::Json => {
+                    json::canonical(json, normalization, &mut self.bytes);
+                }
+                _ => {
+                    value.copy(row, &mut self.bytes)?;
+                    normalization.apply(&mut self.bytes, start);
+                }
+            }
             if several {
                 // A value is at most as long as its row, or a few times that if normalized.
                 let length = (self.bytes.len() - start) as u32;
@@ -1122,7 +1160,7 @@ impl Value {
                 }
                 to.extend_from_slice(&bytes[from..]);
             }
-            Quoting::Json => json::canonical(bytes, to),
+            Quoting::Json => json::canonical(bytes, Normalization::default(), to),
             Quoting::Escaped => {
                 let text: String = serde_json::from_slice(bytes).map_err(Flaw::Json)?;
                 to.extend_from_slice(text.as_bytes());

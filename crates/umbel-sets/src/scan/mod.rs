@@ -34,7 +34,7 @@ use crate::budget::Budget;
 use crate::error::Place;
 use crate::hash::LineHasher;
 use crate::input::{Input, ReadFrom, lengths};
-use crate::records::{Empty, Flaw, Format, KeyAt, Layout, Prefixes, Record};
+use crate::records::{Flaw, Format, KeyAt, Layout, Prefixes, Record};
 use crate::report::{Progress, Report};
 use crate::{Error, Options};
 use batch::Origin;
@@ -220,12 +220,6 @@ impl<'a> Scanner<'a> {
     /// Uses whole rows as keys; the fields of the key must still be present.
     pub(crate) fn comparing_rows(mut self) -> Self {
         self.format.by_row = true;
-        self
-    }
-
-    /// Takes empty values in keys as values, as their order does.
-    pub(crate) fn with_empty_values(mut self) -> Self {
-        self.format.empty = Empty::Value;
         self
     }
 

@@ -71,7 +71,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
         return in_pieces(large, args, sources, key.as_ref(), &mut options);
     }
     let mut locked = filters::read_locked(lock, path, secret, &args.foreign, &options)?;
-    let keys = Keys::Added(args.foreign.key_type, &args.files);
+    let keys = Keys::Added(args.foreign.key_type, &args.files, &args.work);
     let form = filters::check_keys(&locked.filter, path, &mut options, &args.names, keys)?;
     check_type(&locked.filter, path)?;
     if args.explain.explain {
@@ -114,7 +114,7 @@ fn in_pieces(
     key: Option<&Signing>,
     options: &mut Options,
 ) -> Result<Outcome> {
-    let keys = Keys::Added(args.foreign.key_type, &args.files);
+    let keys = Keys::Added(args.foreign.key_type, &args.files, &args.work);
     filters::check_large(&large, &args.filter, options, &args.names, keys)?;
     if args.explain.explain {
         return only_print(explain::plan(large.plan(), args.work.voice.json));

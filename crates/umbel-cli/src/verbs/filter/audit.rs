@@ -182,7 +182,7 @@ impl Search {
 /// Tests guesses in a filter that answers.
 fn tested(filter: Filter, args: &AuditArgs, options: &Options) -> Result<Findings> {
     let (mut options, names) = (options.clone(), NamesArgs::default());
-    let keys = Keys::Asked(None, &args.candidates);
+    let keys = Keys::Asked(None, &args.candidates, &args.work);
     filters::check_keys(&filter, &args.filter, &mut options, &names, keys)?;
     let own = filters::own(filter, &args.filter, "filter audit")?;
     if own.kind().rows() {

@@ -122,7 +122,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
         return in_pieces(large, path, args, &mut options);
     }
     let filter = filters::read(&file, path, secret, &args.foreign, &options)?;
-    let keys = Keys::Asked(args.foreign.key_type, &files);
+    let keys = Keys::Asked(args.foreign.key_type, &files, &args.lines.work);
     let form = filters::check_keys(&filter, path, &mut options, &args.names, keys)?;
     look_up(&[filter], form.is_none(), args, &options)
 }
@@ -153,7 +153,7 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &mut Options) -> 
             }
             read => read?,
         };
-        let keys = Keys::Asked(args.foreign.key_type, &inputs);
+        let keys = Keys::Asked(args.foreign.key_type, &inputs, &args.lines.work);
         let form = filters::check_keys(&filter, path, options, &args.names, keys)?;
         noted &= form.is_some();
         let form = form.unwrap_or(KeyForm::Text);
@@ -207,7 +207,7 @@ fn in_pieces(
     options: &mut Options,
 ) -> Result<Outcome> {
     let files = args.files();
-    let keys = Keys::Asked(args.foreign.key_type, &files);
+    let keys = Keys::Asked(args.foreign.key_type, &files, &args.lines.work);
     let form = filters::check_large(&large, path, options, &args.names, keys)?;
     let sources = lines::open(&files, &args.lines.work, RowsOf::All, options)?;
     if args.lines.explain.explain {

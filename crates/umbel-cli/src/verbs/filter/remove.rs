@@ -72,7 +72,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     wrapped::check_trust(&lock.file, &args.filter, &args.trust)?;
     let Locked { filter, lock: _lock, notes } =
         filters::read_locked(lock, &args.filter, secret.as_ref(), &foreign, &options)?;
-    let keys = Keys::Asked(None, &args.files);
+    let keys = Keys::Asked(None, &args.files, &args.work);
     filters::check_keys(&filter, &args.filter, &mut options, &args.names, keys)?;
     let mut filter = filters::own(filter, &args.filter, "filter remove")?;
     // Refused before any line is read.

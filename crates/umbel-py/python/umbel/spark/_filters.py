@@ -26,6 +26,8 @@ from ._keys import filter_columns, key_hash, fields_of, names_of, quoted
 from ._sample import sample
 from ._shared import Shared, leave
 
+# Descriptions of keys that are prefixes.
+_PREFIXES = {("type", "ip-prefix"), ("type", "domain-suffix")}
 # Filters that one task merges.
 _FAN_IN = 8
 # Bytes of a filter in one row.
@@ -63,8 +65,9 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
     # A key of one field is its bytes, whatever its name.
     if held and held != names and (len(held), len(names)) != (1, 1):
         raise ValueError(f"the filter was built from {', '.join(held)}, found {', '.join(names)}; rename the columns if they hold the same")
-    if steps := [step for name, step in shared.filter.description if name == "normalization"]:
-        raise ValueError(f"the filter's keys were made with {', '.join(steps)}, which Spark does not do; build it from the keys as they are")
+    changes = [value for name, value in shared.filter.description if name == "normalization" or (name, value) in _PREFIXES]
+    if changes:
+        raise ValueError(f"the filter's keys were made with {', '.join(changes)}, which Spark does not do; build it from the keys as they are")
     if len(names) == 1 and fields is None:
         types = [asked_as(shared.filter, types[0])]
     columns = [java_key(field) for field in types] if shared.in_java else [F.col(quoted(name)) for name in names]

@@ -103,7 +103,7 @@ impl<'t> Cells<'t> {
             let names: BTreeSet<_> = new.keys().chain(old.keys()).collect();
             for name in names {
                 let (old, new) = (value(&old, name), value(&new, name));
-                if canonical(&old) != canonical(&new)
+                if canonical(&old, self.normalization) != canonical(&new, self.normalization)
                     && !self.are_close(name.as_bytes(), &old, &new)
                 {
                     each((name.as_bytes(), &old, &new))?;

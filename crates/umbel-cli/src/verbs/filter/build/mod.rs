@@ -160,13 +160,13 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         return build_foreign(args, format, existing, key.as_ref(), &options);
     }
     let form = args.foreign.key_type.map_or(Ok(KeyForm::Text), filters::form_of)?;
-    filters::read_keys_as(form, true, &mut options);
+    filters::read_keys_as(form, true, &mut options)?;
     options.resources.progress = Arc::new(Progress::with_sample(SAMPLE));
     if let Some(of) = args.prefixes {
         prefixes::check_build(args)?;
         options.form.normalization.read = Some(prefixes::one_entry(of));
     }
-    build_own(args, existing, key.as_ref(), form, &options)?;
+    build_own(args, existing, key.as_ref(), form, &mut options)?;
     if secret.is_none()
         && args.prefixes.is_none()
         && !args.explain.explain
@@ -183,7 +183,7 @@ fn build_own(
     existing: Existing,
     key: Option<&Signing>,
     form: KeyForm,
-    options: &Options,
+    options: &mut Options,
 ) -> Result<()> {
     let secret = filters::secret(&args.secret)?;
     let base = Base::open(args, secret.as_ref(), options)?;
@@ -196,6 +196,7 @@ fn build_own(
     if kind.rows() && options.form.records.key().is_empty() {
         return Err(umbel::RowError::NoAttributes.into());
     }
+    let form = base.as_ref().and_then(|base| base.form).unwrap_or(form);
     let keys = umbel_sets::keys_of(kind, &options.form, &args.names.names, form)?;
     if kind == Kind::Cascade {
         return build_lists(args, existing, key, hasher, keys, options);

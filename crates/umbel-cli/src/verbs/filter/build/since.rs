@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use umbel::internals::format::Reader;
-use umbel::{Filter, KeyHasher, Kind, Plan, Secret};
+use umbel::{Filter, KeyForm, KeyHasher, Kind, Plan, Secret};
 use umbel_sets::{Options, Progress};
 use umbel_share::FileKind;
 
@@ -30,15 +30,18 @@ pub(super) struct Base {
     /// Keeps others from writing the delta.
     _lock: Option<File>,
     pub(super) plan: Plan,
+    /// The form of its keys, if it notes one.
+    pub(super) form: Option<KeyForm>,
     pub(super) hasher: KeyHasher,
 }
 
 impl Base {
-    /// The filter that the options name, which is checked as a whole: what is wrong with it shows before any work.
+    /// The filter that the options name, which is checked as a whole: what is wrong with it shows before any work. Makes them
+    /// read keys as it has them.
     pub(super) fn open(
         args: &BuildArgs,
         secret: Option<&Secret>,
-        options: &Options,
+        options: &mut Options,
     ) -> Result<Option<Self>> {
         let Some(path) = args.since.clone() else { return Ok(None) };
         if is_standard(&args.output) {
@@ -53,12 +56,12 @@ impl Base {
         let (existing, lock) = filters::claim_output(&delta, writes, args.replace.force)?;
 
         let file = filters::open_beside(&path, options, &TrustArgs::default())?;
-        let plan = plan(&file, &path, secret, args, options)?;
+        let (plan, form) = plan(&file, &path, secret, args, options)?;
         let file = file.file;
         let hasher = filters::read_file(&file, &path, |source, length| {
             Ok(KeyHasher::for_scheme(Reader::new(source, length)?.header().scheme()?, secret)?)
         })?;
-        Ok(Some(Self { file, path, delta, existing, _lock: lock, plan, hasher }))
+        Ok(Some(Self { file, path, delta, existing, _lock: lock, plan, form, hasher }))
     }
 
     /// Writes what changed from this filter to the one in `output`.
@@ -87,20 +90,19 @@ fn plan(
     path: &Path,
     secret: Option<&Secret>,
     args: &BuildArgs,
-    options: &Options,
-) -> Result<Plan> {
+    options: &mut Options,
+) -> Result<(Plan, Option<KeyForm>)> {
     let foreign = ForeignArgs::default();
-    let mut options = options.clone();
-    let keys = Keys::Added(args.foreign.key_type, &args.files);
-    let plan = match filters::large(file, path, secret, &foreign, &options)? {
+    let keys = Keys::Added(args.foreign.key_type, &args.files, &args.work);
+    let (plan, form) = match filters::large(file, path, secret, &foreign, options)? {
         Some(large) => {
-            filters::check_large(&large, path, &mut options, &args.names, keys)?;
-            *large.plan()
+            let form = filters::check_large(&large, path, options, &args.names, keys)?;
+            (*large.plan(), form)
         }
         None => {
-            let filter = filters::read(file, path, secret, &foreign, &options)?;
-            filters::check_keys(&filter, path, &mut options, &args.names, keys)?;
-            *filters::own(filter, path, "filter build --since")?.plan()
+            let filter = filters::read(file, path, secret, &foreign, options)?;
+            let form = filters::check_keys(&filter, path, options, &args.names, keys)?;
+            (*filters::own(filter, path, "filter build --since")?.plan(), form)
         }
     };
     if plan.kind().built_at_once() || plan.kind() == Kind::Scalable {
@@ -110,5 +112,5 @@ fn plan(
             plan.kind()
         );
     }
-    Ok(plan)
+    Ok((plan, form))
 }
