@@ -177,10 +177,9 @@ impl<'a> Sink<'a> {
         self.out.flush().map_err(Error::Output)
     }
 
-    /// Writes the rest, and adds the totals to the report.
-    pub(crate) fn finish(mut self, report: &mut Report) -> Result<(), Error> {
-        report.found = self.lines;
-        report.bytes_written = self.bytes;
-        self.flush()
+    /// Writes the rest, and returns the report with the totals.
+    pub(crate) fn finish(mut self, report: Report) -> Result<Report, Error> {
+        self.flush()?;
+        Ok(Report { found: self.lines, bytes_written: self.bytes, ..report })
     }
 }

@@ -199,9 +199,8 @@ pub fn query_in_pieces(
     let locked = || sink.lock().expect("no worker panics");
     let header = &|row: &[u8]| locked().header(Some(row));
     let lines = &|lines: &Lines<'_>, wanted: &[usize]| locked().rows(lines, wanted.iter().copied());
-    let mut report = answered.write(inputs, !absent, header, lines)?;
-    sink.into_inner().expect("no worker panics").finish(&mut report)?;
-    Ok((report, receipt))
+    let report = answered.write(inputs, !absent, header, lines)?;
+    Ok((sink.into_inner().expect("no worker panics").finish(report)?, receipt))
 }
 
 /// Bytes of the hashes of this many lines.
@@ -411,10 +410,7 @@ type Wanted<'a> = dyn Fn(&Lines<'_>, &[usize]) -> Result<(), Error> + Sync + 'a;
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-    use umbel::Filter as _;
-
-    use umbel::{AnyFilter, Kind};
+    use umbel::{AnyFilter, Filter as _, Kind};
 
     use super::*;
     use crate::testing::{lines, workplace, write};

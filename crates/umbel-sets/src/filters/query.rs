@@ -54,7 +54,7 @@ impl<'a> Query<'a> {
         let bytes = filters.iter().map(Filter::bytes).fold(0, u64::saturating_add);
         let (room, out) = (scanner.budget.left(bytes)?, Sink::new(out, options.form.records.end()));
         let wanted = Among::Filters { asked, any: false, labels: None };
-        Ok(Self::of(scanner, wanted, room, absent, out))
+        Ok(Self { scanner, wanted, absent, out, room, report: Report::default() })
     }
 
     /// With `any`, queries for lines that may be in at least one of the filters, or are definitely in none.
@@ -107,11 +107,7 @@ impl<'a> Query<'a> {
         if longest.is_some() {
             out = out.with_style(RowStyle::Behind("prefix", column));
         }
-        Ok(Self::of(scanner, wanted, room, absent, out))
-    }
-
-    fn of(scanner: Scanner<'a>, wanted: Among<'a>, room: u64, absent: bool, out: Sink<'a>) -> Self {
-        Self { scanner, wanted, absent, out, room, report: Report::default() }
+        Ok(Self { scanner, wanted, absent, out, room, report: Report::default() })
     }
 
     /// Returns the probability that a line in none of the filters passes; for a filter of rows, in the worst case for
@@ -171,9 +167,7 @@ impl<'a> Query<'a> {
     /// # Errors
     /// [`Error::Output`].
     pub fn finish(self) -> Result<Report, Error> {
-        let Self { out, mut report, .. } = self;
-        out.finish(&mut report)?;
-        Ok(report)
+        self.out.finish(self.report)
     }
 }
 
@@ -194,10 +188,9 @@ impl Among<'_> {
                 let mut one = vec![false; lines.len()];
                 for asked in asked {
                     asked.ask(lines, &mut one)?;
-                    let each = found.iter_mut().zip(&one);
-                    each.for_each(|(found, one)| {
-                        *found = if *any { *found | one } else { *found & one }
-                    });
+                    for (found, one) in found.iter_mut().zip(&one) {
+                        *found = if *any { *found | one } else { *found & one };
+                    }
                 }
             }
             Self::Listed { find, .. } => {
@@ -261,9 +254,7 @@ impl<'a> Queried<'a> {
             (Filter::Own(AnyFilter::Attributes(filter)), Some(places)) => {
                 places.ask(filter, lines, found)?;
             }
-            (Filter::Own(filter), _) if self.hashed => {
-                filter.contains_all(lines.hashes(), found);
-            }
+            (Filter::Own(filter), _) if self.hashed => filter.contains_all(lines.hashes(), found),
             (Filter::Own(filter), _) => {
                 let hash = |i| filter.hasher().hash(lines.key(i));
                 let hashes: Vec<KeyHash> = (0..lines.len()).map(hash).collect();

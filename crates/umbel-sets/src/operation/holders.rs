@@ -102,7 +102,7 @@ impl<'a> Holders<'a> {
         let mut sink = Sink::new(out, records.end()).with_style(style);
         sink.header(self.operation.header()?.as_deref())?;
         let mut text = Vec::new();
-        let mut report = self.operation.hand_in_order(bytes, &mut |selected| {
+        let report = self.operation.hand_in_order(bytes, &mut |selected| {
             let (holders, row) = selected.row.split_at(bytes);
             if self.only.as_ref().is_some_and(|only| only != holders) {
                 return Ok(());
@@ -112,8 +112,7 @@ impl<'a> Holders<'a> {
             }
             sink.row(&text, row)
         })?;
-        sink.finish(&mut report)?;
-        Ok(report)
+        sink.finish(report)
     }
 }
 

@@ -135,11 +135,10 @@ impl SetOperation<'_> {
         };
         let threads = (self.budget.threads as u64).min(parts) as usize;
         // Each thread takes the first parts first, so its results are in the order of its parts.
-        let all = match on_parts(threads, (0..parts).rev().collect(), || None, work) {
-            Ok(workers) => workers.into_iter().flatten().map(|worker| worker.merged),
+        let all: Vec<_> = match on_parts(threads, (0..parts).rev().collect(), || None, work) {
+            Ok(workers) => workers.into_iter().flatten().map(|worker| worker.merged).collect(),
             Err(halt) => return halt.map_or(Ok(None), Err),
         };
-        let all: Vec<_> = all.collect();
         for input in self.inputs {
             input.check_unchanged()?;
         }
@@ -488,8 +487,8 @@ mod tests {
         assert!(merge.can_merge());
         let mut out = Vec::new();
         let mut sink = Sink::new(&mut out, options.form.records.end());
-        let mut report = merge.merge(&Disk::new(&options.resources.tmp), &mut sink).unwrap()?;
-        sink.finish(&mut report).unwrap();
+        let report = merge.merge(&Disk::new(&options.resources.tmp), &mut sink).unwrap()?;
+        let report = sink.finish(report).unwrap();
         Some((out, report))
     }
 
@@ -522,12 +521,8 @@ mod tests {
                 *input = bytes;
             }
             // Every input has a buffer for two lines.
-            files.budget = Budget {
-                threads: files.budget.threads.min(4),
-                rest: 200_000,
-                files: 1024,
-                ..files.budget
-            };
+            let threads = files.budget.threads.min(4);
+            files.budget = Budget { threads, rest: 200_000, files: 1024, ..files.budget };
             files
         })
     }
@@ -611,8 +606,7 @@ mod tests {
         let (found, report) = merged(&inputs, common, budget, &options).unwrap();
         assert!(found == lines && report.bytes_spilled == 0);
         let with_long = [&lines[..], &vec![b'x'; 5_000], b"\n"].concat();
-        assert!(
-            merged(&write(dir.path(), &[with_long, lines]), common, budget, &options).is_none()
-        );
+        let inputs = write(dir.path(), &[with_long, lines]);
+        assert!(merged(&inputs, common, budget, &options).is_none());
     }
 }

@@ -35,9 +35,8 @@ impl SetOperation<'_> {
             return self.write(sink, None);
         }
         sink.header(self.header()?.as_deref())?;
-        let mut report = self.hand_in_order(0, &mut |selected| sink.result(selected))?;
-        sink.finish(&mut report)?;
-        Ok(report)
+        let report = self.hand_in_order(0, &mut |selected| sink.result(selected))?;
+        sink.finish(report)
     }
 
     /// Writes where each selected line begins, and then the line.
@@ -54,7 +53,7 @@ impl SetOperation<'_> {
         let names = self.inputs.iter().map(Input::name);
         let names = LabelColumn::new(Labels::Names, names, records);
         let mut text = Vec::new();
-        let mut report = self.hand_in_order(16, &mut |selected| {
+        let report = self.hand_in_order(16, &mut |selected| {
             let (words, row) = selected.row.split_at(16);
             let [number, input] =
                 [0, 8].map(|at| u64::from_le_bytes(words[at..at + 8].try_into().expect("8 bytes")));
@@ -69,8 +68,7 @@ impl SetOperation<'_> {
             text.extend_from_slice(number.to_string().as_bytes());
             sink.row(&text, row)
         })?;
-        sink.finish(&mut report)?;
-        Ok(report)
+        sink.finish(report)
     }
 
     /// Passes the results to `hand`, ordered by their counts or keys if wanted; `before` bytes precede each row.
@@ -132,9 +130,8 @@ impl SetOperation<'_> {
                 (&self.options.resources.progress, Disk::new(&self.options.resources.tmp));
             let before = progress.done();
             progress.expect(plan.bytes_read);
-            if let Some(mut report) = self.merge(&disk, &mut sink)? {
-                sink.finish(&mut report)?;
-                return Ok(report);
+            if let Some(report) = self.merge(&disk, &mut sink)? {
+                return sink.finish(report);
             }
             let read = progress.done() - before;
             progress.give_up(plan.bytes_read - read);
@@ -174,8 +171,6 @@ impl SetOperation<'_> {
             Steps::Decide { filters } => run.decide(&plan, filters.as_ref(), &mut sink)?,
             Steps::Merge | Steps::Join { .. } => unreachable!("unsorted lines, not rows of a join"),
         }
-        let mut report = run.passes.finish(self.inputs, &run.disk);
-        sink.finish(&mut report)?;
-        Ok(report)
+        sink.finish(run.passes.finish(self.inputs, &run.disk))
     }
 }

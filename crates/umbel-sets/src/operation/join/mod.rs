@@ -291,8 +291,7 @@ impl<'a> Join<'a> {
             report.follow(right);
         }
         report.joined = Some(Joined { pairs, left_matched, left_unmatched, right_unmatched });
-        sink.finish(&mut report)?;
-        Ok(report)
+        sink.finish(report)
     }
 }
 
