@@ -186,21 +186,16 @@ impl Groups<'_> {
         let is_better = matches!(self.keep, Keep::Greatest(_))
             && value > &self.best[..]
             && value.first() == self.best.first();
-        if self.count == 1 || is_better {
+        let (is_best, all) = (self.count == 1 || is_better, self.keep == Keep::All);
+        if is_best {
             value.clone_into(&mut self.best);
             self.places.clear();
         }
-        if self.count == 1
-            || is_better
-            || (self.keep == Keep::All && self.count <= self.rule.at_most)
-        {
+        if is_best || (all && self.count <= self.rule.at_most) {
             self.places.push(place);
         }
         // Passes on all further rows immediately: a key may have any number.
-        if self.keep == Keep::All
-            && self.count >= self.rule.at_least
-            && self.rule.at_most == u64::MAX
-        {
+        if all && self.count >= self.rule.at_least && self.rule.at_most == u64::MAX {
             self.choose(1)?;
         }
         Ok(())

@@ -125,10 +125,8 @@ impl<'t> Cells<'t> {
             if normal(old) == normal(new) {
                 continue;
             }
-            let (number, [old, new]) = (
-                (column + 1).to_string(),
-                [old, new].map(|value| value.map_or(&[][..], Vec::as_slice)),
-            );
+            let number = (column + 1).to_string();
+            let [old, new] = [old, new].map(|value| value.map_or(&[][..], Vec::as_slice));
             let name = self.names.get(column).map_or(number.as_bytes(), |name| name);
             if !self.are_close(name, old, new) {
                 each((name, old, new))?;
@@ -237,13 +235,11 @@ pub fn write_cells(
             cells.each(&old, new, &mut |cell| {
                 let (name, old, new) = cell;
                 let values = key.iter().map(|value| &value[..]).chain([name, old, new]);
-                sink.row(
-                    b"",
-                    &match kind {
-                        Kind::Json => object(&cells.key, &key, cell),
-                        _ => row(&values.collect::<Vec<_>>()),
-                    },
-                )
+                let cell = match kind {
+                    Kind::Json => object(&cells.key, &key, cell),
+                    _ => row(&values.collect::<Vec<_>>()),
+                };
+                sink.row(b"", &cell)
             })
         }
         _ => Ok(()),
@@ -257,11 +253,8 @@ pub fn write_cells(
 fn object(names: &[String], key: &[Vec<u8>], (name, old, new): Cell<'_>) -> Vec<u8> {
     let text = |text: &str| serde_json::Value::from(text).to_string().into_bytes();
     let keys = names.iter().zip(key).map(|(name, value)| (text(name), value.clone()));
-    let ends = [
-        ("column", text(&String::from_utf8_lossy(name))),
-        ("old", old.to_vec()),
-        ("new", new.to_vec()),
-    ];
+    let column = text(&String::from_utf8_lossy(name));
+    let ends = [("column", column), ("old", old.to_vec()), ("new", new.to_vec())];
     let ends = ends.into_iter().filter(|(_, value)| !value.is_empty());
     let members = keys.chain(ends.map(|(name, value)| (text(name), value)));
     let members: Vec<_> = members.map(|(name, value)| [&name[..], b":", &value].concat()).collect();
