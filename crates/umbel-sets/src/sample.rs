@@ -130,11 +130,8 @@ impl Sample {
         if self.lines == 0 || other.lines == 0 {
             return Some(0);
         }
-        let both: Vec<_> = self
-            .seen
-            .iter()
-            .filter_map(|(key, met)| Some((met.last, other.seen.get(key)?.last)))
-            .collect();
+        let last = |(key, met): (&u64, &Met)| Some((met.last, other.seen.get(key)?.last));
+        let both: Vec<_> = self.seen.iter().filter_map(last).collect();
         let met = both.len();
         for (whole, pieces) in [
             (self.whole, both.iter().map(|(here, _)| here).collect::<HashSet<_>>()),
@@ -282,10 +279,8 @@ mod tests {
             assert!((0.8..1.25).contains(&pairs), "{pairs} of those that are there");
         }
         let (unique, several) = samples[2].pairs(&samples[3]).unwrap();
-        assert!(
-            (ALL / 25 * 4..3 * ALL).contains(&unique) && several == 0,
-            "{unique} of {ALL}, {several}"
-        );
+        let expected = ALL / 25 * 4..3 * ALL;
+        assert!(expected.contains(&unique) && several == 0, "{unique} of {ALL}, {several}");
         assert_eq!(samples[4].pairs(&samples[5]), Some((5, 5)));
         // In the same order, pieces have the same lines.
         let same = self::samples(&[(0..ALL).collect(), (0..ALL).collect()]);

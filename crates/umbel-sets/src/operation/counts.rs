@@ -269,15 +269,11 @@ mod tests {
             counts.add(3, input, 0);
             counts.add(600, input, 0);
         }
-        let holders = |unit| {
-            counts
-                .holders(unit)
-                .map(|words| words.iter().map(|word| word.load(Ordering::Relaxed)).collect())
+        let load = |words: &[AtomicU64]| -> Vec<u64> {
+            words.iter().map(|word| word.load(Ordering::Relaxed)).collect()
         };
-        assert_eq!(
-            [3, 0, 600].map(holders),
-            [Some(vec![1, 1, 4]), Some(vec![0, 1, 0]), None::<Vec<u64>>]
-        );
+        let holders = [3, 0, 600].map(|unit| counts.holders(unit).map(load));
+        assert_eq!(holders, [Some(vec![1, 1, 4]), Some(vec![0, 1, 0]), None]);
         assert_eq!([3, 0, 900].map(|unit| counts.get(unit)), [3, 1, 1]);
     }
 }

@@ -154,9 +154,8 @@ impl Work for (&Decide<'_, '_>, Local) {
             let mut between = between.0.drain(..).peekable();
             for (i, _) in new.iter().enumerate().filter(|(_, is_new)| **is_new) {
                 let own = lines.extent(i);
-                while let Some((extent, count)) =
-                    between.next_if(|(extent, _)| extent.start < own.start)
-                {
+                let is_before = |(extent, _): &(Range<usize>, u64)| extent.start < own.start;
+                while let Some((extent, count)) = between.next_if(is_before) {
                     add(extent, count);
                 }
                 add(own, 1);

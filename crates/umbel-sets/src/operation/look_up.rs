@@ -125,9 +125,8 @@ impl Work for (&LookUp<'_, '_>, Local) {
                 sink.result(selected)?;
             }
         }
-        look_up
-            .spilled
-            .push_some(spilled, |i| (lines.hashes()[i], lines.place(i), lines.record(i)))?;
+        let line = |i: usize| (lines.hashes()[i], lines.place(i), lines.record(i));
+        look_up.spilled.push_some(spilled, line)?;
         sink.rows(lines, wanted.drain(..))
     }
 }

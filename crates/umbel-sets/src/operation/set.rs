@@ -150,11 +150,8 @@ impl<'a> SetOperation<'a> {
 
     pub(super) fn scanner(&self, hasher: impl Into<LineHasher>) -> Result<Scanner<'a>, Error> {
         let scanner = Scanner::within(self.budget, self.options, hasher)?;
-        Ok(if self.rule.counted == Some(Counted::Sides) {
-            scanner.comparing_rows()
-        } else {
-            scanner
-        })
+        let by_row = self.rule.counted == Some(Counted::Sides);
+        Ok(if by_row { scanner.comparing_rows() } else { scanner })
     }
 
     pub(super) fn header(&self) -> Result<Option<Vec<u8>>, Error> {
