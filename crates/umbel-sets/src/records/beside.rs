@@ -150,7 +150,7 @@ impl Beside {
         match self.kind {
             Kind::Json => self.object(&self.first(row)?, added, to)?,
             Kind::Fields(_) => {
-                self.words(row, &self.left.key, to)?;
+                Self::words(row, &self.left.key, to);
                 to.extend_from_slice(added);
             }
             _ => {
@@ -182,7 +182,7 @@ impl Beside {
         let row = text(right);
         match self.kind {
             Kind::Json => self.renamed(row, to)?,
-            Kind::Fields(_) => self.words(row, &self.right.key, to)?,
+            Kind::Fields(_) => Self::words(row, &self.right.key, to),
             _ if self.left.width == 0 => to.extend_from_slice(row),
             _ => {
                 let mut keys = vec![&[][..]; self.right.key.len()];
@@ -208,18 +208,16 @@ impl Beside {
     }
 
     /// The key's words, and then the others.
-    fn words(&self, row: &[u8], key: &[usize], to: &mut Vec<u8>) -> Result<(), Flaw> {
+    fn words(row: &[u8], key: &[usize], to: &mut Vec<u8>) {
         let words: Vec<Value> = columns::between_blanks(row).collect();
         let others = (0..words.len()).filter(|column| !key.contains(column));
         for (i, column) in key.iter().copied().chain(others).enumerate() {
             if i > 0 {
                 to.push(b' ');
             }
-            to.extend_from_slice(
-                words.get(column).map_or(&[][..], |word| &row[word.start..word.end]),
-            );
+            let word = words.get(column).map_or(&[][..], |word| &row[word.start..word.end]);
+            to.extend_from_slice(word);
         }
-        Ok(())
     }
 
     /// An object with added members.

@@ -38,8 +38,7 @@ use std::slice;
 
 use memchr::{memchr, memchr2_iter, memrchr};
 
-pub(crate) use beside::members;
-pub(crate) use beside::{Beside, Prefixes, Start};
+pub(crate) use beside::{Beside, Prefixes, Start, members};
 pub use normalize::{Normalization, ReadKey};
 pub(crate) use rank::rank;
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
@@ -1119,11 +1118,6 @@ impl Copied {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(key.of(&other.bytes));
         KeyAt { start, ..key }
-    }
-
-    /// Forgets all keys; keeps at most `most` bytes of memory.
-    pub(crate) fn clear(&mut self, most: usize) {
-        empty(&mut self.bytes, most);
     }
 }
 

@@ -6,7 +6,7 @@ use super::turns::{Halt, Turn};
 use super::{Lines, Scanner, Span, Tally, Visit, Work};
 use crate::error::Place;
 use crate::line_ends::LineEnds;
-use crate::records::{Copied, Flaw, Found, Head, KeyAt};
+use crate::records::{Copied, Flaw, Found, Head, KeyAt, empty};
 
 /// Lines found and hashed together, with little memory and with more: enough that even if only a tenth are looked up,
 /// their cache misses overlap; few enough to stay in the second-level cache. With 256, `common` takes 2 % longer.
@@ -77,7 +77,7 @@ impl Held {
         self.spans.clear();
         self.hashes.clear();
         self.keys.clear();
-        self.copied.clear(most);
+        empty(&mut self.copied.bytes, most);
     }
 }
 
