@@ -83,15 +83,8 @@ impl Budget {
         let (kept, bucketed) = (part(128 * 32, KEPT), part(64 * 16, BUCKETED));
         let workers = worker(chunk, kept, bucketed).saturating_mul(threads as u64);
         let rest = cap.saturating_sub(workers.saturating_add(BASE + held));
-        Self {
-            cap,
-            threads,
-            chunk: chunk as usize,
-            kept: kept as usize,
-            bucketed: bucketed as usize,
-            rest,
-            files: umbel_io::open_files(),
-        }
+        let [chunk, kept, bucketed] = [chunk, kept, bucketed].map(|size| size as usize);
+        Self { cap, threads, chunk, kept, bucketed, rest, files: umbel_io::open_files() }
     }
 
     /// The lowest cap, in whole MiB, that leaves `rest` bytes besides `threads` workers.

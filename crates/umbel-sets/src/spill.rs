@@ -263,9 +263,8 @@ impl Partitions {
         layout: Layout,
     ) -> Result<Self, Error> {
         let buffer = (buffers as usize / count).clamp(LEAST_BUFFER, 256 << 10);
-        let files = (0..count)
-            .map(|_| SpillWriter::new(disk, buffer, layout).map(Mutex::new))
-            .collect::<Result<_, _>>()?;
+        let file = |_| SpillWriter::new(disk, buffer, layout).map(Mutex::new);
+        let files = (0..count).map(file).collect::<Result<_, _>>()?;
         Ok(Self { level, files })
     }
 
@@ -298,10 +297,8 @@ impl Partitions {
     }
 
     pub(crate) fn finish(self) -> Result<Vec<Spill>, Error> {
-        self.files
-            .into_iter()
-            .map(|file| file.into_inner().expect("no writer panics").finish())
-            .collect()
+        let files = self.files.into_iter().map(|file| file.into_inner().expect("no writer panics"));
+        files.map(SpillWriter::finish).collect()
     }
 
     fn index(&self, hash: KeyHash) -> usize {
@@ -462,14 +459,8 @@ impl<K: Order> Runs<K> {
     /// Lines are written `buffer` bytes at a time, or fewer if more would gain nothing.
     pub(crate) fn new(disk: &Disk, buffer: u64) -> Self {
         let buffer = buffer.clamp(LEAST_BUFFER as u64, 256 << 10) as usize;
-        Self {
-            disk: disk.clone(),
-            buffer,
-            out: None,
-            ends: Vec::new(),
-            runs: Vec::new(),
-            order: PhantomData,
-        }
+        let (disk, order) = (disk.clone(), PhantomData);
+        Self { disk, buffer, out: None, ends: Vec::new(), runs: Vec::new(), order }
     }
 
     fn out(&mut self) -> Result<&mut SpillWriter, Error> {

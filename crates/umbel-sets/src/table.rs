@@ -143,7 +143,6 @@ impl Table {
         let room = Arc::new(AtomicU64::new(budget));
         let each = bytes / lines.max(1) + KEPT_LINE;
         let slots = (lines.min(budget / each) * 10 / 7 + 1).next_power_of_two() as usize;
-        let slots = slots.clamp(FEWEST_SLOTS, MOST_SLOTS);
         Ok(Self { layout, place: PLACE, ..Self::of_keys(&room, budget, slots)? })
     }
 
@@ -172,7 +171,6 @@ impl Table {
         // No more than a third of the budget, the share of slots with lines of 16 bytes.
         let slots = (keys / count * 3 / 2).min(budget / count / 24).next_power_of_two() as usize;
         let room = Arc::new(AtomicU64::new(budget));
-        let slots = slots.clamp(FEWEST_SLOTS, MOST_SLOTS);
         (0..count).map(|_| Self::of_keys(&room, budget, slots)).collect()
     }
 
@@ -181,7 +179,7 @@ impl Table {
         let table = Self {
             layout: Layout::Lines,
             place: 0,
-            slots: zeroed(8 * slots)?,
+            slots: zeroed(8 * slots.clamp(FEWEST_SLOTS, MOST_SLOTS))?,
             records: 0,
             segment_units,
             segments: Vec::new(),
@@ -552,7 +550,7 @@ fn tag(hash: KeyHash) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use std::collections::HashSet;
 
     use umbel::KeyHasher;
 
@@ -590,19 +588,17 @@ mod tests {
     fn holds_each_line_once_in_order() {
         let hasher = KeyHasher::default();
         let mut table = Table::new(64 << 20, Layout::Lines).unwrap();
-        let mut model = HashMap::new();
+        let mut model = HashSet::new();
         let mut order = Vec::new();
         for i in 0u64..60_000 {
-            let line =
-                format!("{}-{}", i * 7919 % 20_000, "x".repeat((i * 7919 % 20_000 % 50) as usize));
-            let known = model.contains_key(&line);
-            let inserted =
-                table.insert(hasher.hash(&line), i, Record::line(line.as_bytes())).unwrap();
-            assert_eq!(is_known(inserted), known);
-            model.entry(line.clone()).or_insert_with(|| {
+            let number = i * 7919 % 20_000;
+            let line = format!("{number}-{}", "x".repeat((number % 50) as usize));
+            let inserted = table.insert(hasher.hash(&line), i, Record::line(line.as_bytes()));
+            let is_new = model.insert(line.clone());
+            assert_eq!(is_known(inserted.unwrap()), !is_new);
+            if is_new {
                 order.push((i, line));
-                i
-            });
+            }
         }
         let walked: Vec<_> = entries(&table)
             .map(|entry| (entry.place, String::from_utf8(entry.line.row.to_vec()).unwrap()))
