@@ -579,9 +579,7 @@ impl<R: Read> Rewritten<R> {
                 }
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => {
-                    return Err(read_error(&self.name, source));
-                }
+                Err(source) => return Err(read_error(&self.name, source)),
             }
             // Pipes deliver little at a time: the bytes read so far may be a whole record.
             if memchr::memchr(b'\n', &self.buffer[held..filled]).is_some() {

@@ -475,12 +475,12 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
             }
         }
     }
-    let most = compression::decoders(options.resources.memory).min(options.resources.threads);
+    let Resources { memory, threads, .. } = options.resources;
+    let most = compression::decoders(memory).min(threads);
     let side_by_side = streams.len().min(most.max(pipes.min(MOST_PIPES))).max(1);
-    let room =
-        if side_by_side > 1 { options.resources.memory / side_by_side as u64 } else { u64::MAX };
+    let room = if side_by_side > 1 { memory / side_by_side as u64 } else { u64::MAX };
     // Threads that are not needed for other streams.
-    let inside = options.resources.threads / side_by_side;
+    let inside = threads / side_by_side;
     let (spools, failed) = (Mutex::new(Vec::new()), AtomicUsize::new(usize::MAX));
     let spooled = in_order(side_by_side, streams.len(), |number| {
         // Streams after a failed one are not needed.
@@ -503,12 +503,10 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
     for ((place, _), (again, result)) in streams.iter().zip(spooled.into_iter().flatten()) {
         // Alone, a decoder may have a larger window.
         let result = match again {
-            Some(stream) => stream.spool(
-                &mut Spool::new(&options.resources),
-                options.resources.threads,
-                options,
-                u64::MAX,
-            ),
+            Some(stream) => {
+                let mut spool = Spool::new(&options.resources);
+                stream.spool(&mut spool, threads, options, u64::MAX)
+            }
             None => result,
         };
         inputs[*place] = Some(result?);

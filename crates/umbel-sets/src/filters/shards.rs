@@ -3,10 +3,8 @@
 use std::io::{Read, Write};
 
 use umbel::internals::format::{Reader, Writer};
-use umbel::internals::{BLOCK_BITS, BLOCK_BYTES};
-use umbel::internals::{bytes, bytes_mut, runs};
-use umbel::{Block, Blocks, FileError, KeyDescription, KeyHasher, Plan, Secret};
-use umbel::{Shard, ShardIndex};
+use umbel::internals::{BLOCK_BITS, BLOCK_BYTES, bytes, bytes_mut, runs};
+use umbel::{Block, Blocks, FileError, KeyDescription, KeyHasher, Plan, Secret, Shard, ShardIndex};
 
 use crate::Error;
 
@@ -103,8 +101,7 @@ impl<R: Read> InShards<R> {
 
 #[cfg(test)]
 mod tests {
-    use umbel::Filter as _;
-    use umbel::{Blocked, KeyHash, Kind};
+    use umbel::{Blocked, Filter as _, KeyHash, Kind};
 
     use super::*;
 
