@@ -1,5 +1,4 @@
 use std::collections::HashSet;
-use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -108,65 +107,44 @@ fn quoted(value: &str) -> String {
 
 /// Both files in a format, and the result.
 fn files(case: &Case) -> (Records, [String; 2], String) {
-    let (mut left, mut right, mut joined) = (String::new(), String::new(), String::new());
-    let key = vec!["id".to_owned()];
-    let records = match case.format {
-        0 => {
-            left.push_str("id,a\n");
-            right.push_str("b,id\n");
-            for (key, value) in &case.left {
-                writeln!(left, "{key},{}", quoted(value)).unwrap();
-            }
-            for (key, value) in &case.right {
-                writeln!(right, "{},{key}", quoted(value)).unwrap();
-            }
-            joined.push_str("id,a,b\n");
-            for (key, a, b) in pairs(case) {
-                let [a, b] = [a, b].map(|value| quoted(value.unwrap_or_default()));
-                writeln!(joined, "{key},{a},{b}").unwrap();
-            }
-            Records::Csv { delimiter: b',', header: true, key, raw: false }
+    let json = |value: &str| serde_json::to_string(value).unwrap();
+    let word = |value: &str| format!("{:x}", value.len() * 256 + value.len());
+    let left = |key: u8, value: &str| match case.format {
+        0 => format!("{key},{}\n", quoted(value)),
+        1 => format!("{{\"id\":{key}, \"a\":{} }}\n", json(value)),
+        _ => format!("  {}\t{key}\n", word(value)),
+    };
+    let right = |key: u8, value: &str| match case.format {
+        0 => format!("{},{key}\n", quoted(value)),
+        1 => format!("{{\"b\": {},\"id\":{key}}}\n", json(value)),
+        _ => format!("{} {key}\n", word(value)),
+    };
+    let both = |(key, a, b): (u8, Option<&str>, Option<&str>)| match (case.format, a, b) {
+        (0, ..) => {
+            let [a, b] = [a, b].map(|value| quoted(value.unwrap_or_default()));
+            format!("{key},{a},{b}\n")
         }
-        1 => {
-            let json = |value: &str| serde_json::to_string(value).unwrap();
-            for (key, value) in &case.left {
-                writeln!(left, "{{\"id\":{key}, \"a\":{} }}", json(value)).unwrap();
-            }
-            for (key, value) in &case.right {
-                writeln!(right, "{{\"b\": {},\"id\":{key}}}", json(value)).unwrap();
-            }
-            for (key, a, b) in pairs(case) {
-                match (a.map(json), b.map(json)) {
-                    (Some(a), Some(b)) => {
-                        writeln!(joined, "{{\"id\":{key}, \"a\":{a},\"b\":{b}}}").unwrap();
-                    }
-                    (Some(a), None) => writeln!(joined, "{{\"id\":{key}, \"a\":{a} }}").unwrap(),
-                    (_, b) => {
-                        writeln!(joined, "{{\"b\": {},\"id\":{key}}}", b.unwrap()).unwrap();
-                    }
-                }
-            }
-            Records::JsonLines { key, raw: false }
+        (1, Some(a), Some(b)) => {
+            format!("{{\"id\":{key}, \"a\":{},\"b\":{}}}\n", json(a), json(b))
         }
+        (1, Some(a), None) => left(key, a),
+        (1, None, b) => right(key, b.unwrap()),
         _ => {
-            let word = |value: &str| format!("{:x}", value.len() * 256 + value.len());
-            for (key, value) in &case.left {
-                writeln!(left, "  {}\t{key}", word(value)).unwrap();
-            }
-            for (key, value) in &case.right {
-                writeln!(right, "{} {key}", word(value)).unwrap();
-            }
-            for (key, a, b) in pairs(case) {
-                write!(joined, "{key}").unwrap();
-                for value in [a, b].into_iter().flatten() {
-                    write!(joined, " {}", word(value)).unwrap();
-                }
-                joined.push('\n');
-            }
-            Records::Fields { end: b'\n', key: vec!["2".to_owned()] }
+            let words = [a, b].into_iter().flatten().map(|value| format!(" {}", word(value)));
+            format!("{key}{}\n", words.collect::<String>())
         }
     };
-    (records, [left, right], joined)
+    let key = vec!["id".to_owned()];
+    let (records, header) = match case.format {
+        0 => (Records::Csv { delimiter: b',', header: true, key, raw: false }, true),
+        1 => (Records::JsonLines { key, raw: false }, false),
+        _ => (Records::Fields { end: b'\n', key: vec!["2".to_owned()] }, false),
+    };
+    let of = |names: &str, rows: String| if header { names.to_owned() + &rows } else { rows };
+    let lefts = of("id,a\n", case.left.iter().map(|(key, value)| left(*key, value)).collect());
+    let rights = of("b,id\n", case.right.iter().map(|(key, value)| right(*key, value)).collect());
+    let joined = of("id,a,b\n", pairs(case).into_iter().map(both).collect());
+    (records, [lefts, rights], joined)
 }
 
 proptest! {
