@@ -263,14 +263,8 @@ mod tests {
     fn of_each_input_the_first_record_without_a_key_is_told() {
         let progress = Progress::default();
         for (name, offset) in [("a", 5), ("b", 4), ("a", 3), ("a", 9), ("b", 7)] {
-            let (at, field) = (Place::new(name, offset), "id".to_owned());
-            let error = Error::NowhereField {
-                at: at.clone(),
-                fields: 1,
-                field,
-                found: "".into(),
-                near: None,
-            };
+            let (at, field, found) = (Place::new(name, offset), "id".to_owned(), "".into());
+            let error = Error::NowhereField { at: at.clone(), fields: 1, field, found, near: None };
             progress.lacks(at, error);
         }
         let first = |name| progress.no_key(|among| among == name).unwrap().place().cloned();
@@ -281,19 +275,16 @@ mod tests {
 
     #[test]
     fn a_sample_has_the_first_keys_once() {
-        let seen = |progress: &Progress, keys: &[&str]| {
+        let seen = |progress: &Progress, keys: &[&str]| -> Vec<String> {
             progress.see(keys.iter().map(|key| key.as_bytes()));
             progress.sample().into_iter().map(|key| String::from_utf8(key).unwrap()).collect()
         };
         let progress = Progress::with_sample(5);
         let long = "x".repeat(100);
-        let first: Vec<String> = seen(&progress, &["b", "a", "b", &long]);
-        assert_eq!(first, ["a", "b", &long[..64]]);
-        let all: Vec<String> = seen(&progress, &["c", "d", "e"]);
-        assert_eq!(all, ["a", "b", "c", &long[..64]]);
-        let full: Vec<String> = seen(&progress, &["f"]);
-        assert_eq!(full, all);
-        let none: Vec<String> = seen(&Progress::default(), &["a"]);
-        assert!(none.is_empty());
+        assert_eq!(seen(&progress, &["b", "a", "b", &long]), ["a", "b", &long[..64]]);
+        let all = ["a", "b", "c", &long[..64]];
+        assert_eq!(seen(&progress, &["c", "d", "e"]), all);
+        assert_eq!(seen(&progress, &["f"]), all);
+        assert!(seen(&Progress::default(), &["a"]).is_empty());
     }
 }

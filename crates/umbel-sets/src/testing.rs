@@ -5,6 +5,7 @@ use std::io::{Read, Write as _};
 use std::ops::Range;
 use std::path::Path;
 
+use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
 use tempfile::TempDir;
 
@@ -109,28 +110,26 @@ impl Files {
 /// repeats.
 pub(crate) fn files(count: Range<usize>) -> impl Strategy<Value = Files> {
     let line = prop_oneof![
-        4 => proptest::collection::vec(any::<u8>(), 0..12),
-        2 => proptest::collection::vec(97u8..100, 0..3),
-        1 => proptest::collection::vec(any::<u8>(), 100..700),
+        4 => vec(any::<u8>(), 0..12),
+        2 => vec(97u8..100, 0..3),
+        1 => vec(any::<u8>(), 100..700),
     ];
-    let shape = (count, proptest::collection::vec(line, 1..300), any::<bool>());
+    let shape = (count, vec(line, 1..300), any::<bool>());
     shape.prop_flat_map(|(files, lines, zero)| {
         let separator = if zero { 0 } else { b'\n' };
         let lines: Vec<Vec<u8>> = lines
             .into_iter()
             .map(|line| line.into_iter().filter(|&byte| byte != separator).collect())
             .collect();
-        let file = (proptest::collection::vec(0..lines.len(), 0..600), any::<bool>()).prop_map(
-            move |(picks, end)| {
-                let mut bytes =
-                    picks.iter().map(|&i| lines[i].clone()).collect::<Vec<_>>().join(&separator);
-                if end && !picks.is_empty() {
-                    bytes.push(separator);
-                }
-                bytes
-            },
-        );
-        let inputs = proptest::collection::vec(file, files);
+        let file = (vec(0..lines.len(), 0..600), any::<bool>()).prop_map(move |(picks, end)| {
+            let picked: Vec<_> = picks.iter().map(|&i| &lines[i][..]).collect();
+            let mut bytes = picked.join(&separator);
+            if end && !picks.is_empty() {
+                bytes.push(separator);
+            }
+            bytes
+        });
+        let inputs = vec(file, files);
         let budget = (threads(), 1usize..2000, rests(), 0u64..1000).prop_map(
             |(threads, chunk, rest, files)| Budget { files, ..budget(threads, chunk, rest) },
         );

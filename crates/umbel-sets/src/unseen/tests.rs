@@ -41,10 +41,8 @@ fn lines_seen_before_are_left_out_until_the_filter_is_full() {
         let mut offset = (2 * known.len() + lines(100..110).len()) as u64;
         if room == 400 {
             let error = result.unwrap_err();
-            assert!(
-                matches!(error, Error::FilterFull { ref at, keys: 400 } if at.offset == offset),
-                "{error}"
-            );
+            let Error::FilterFull { at, keys: 400 } = &error else { panic!("{error}") };
+            assert_eq!(at.offset, offset);
             drop(seen);
         } else {
             result.unwrap();
