@@ -48,13 +48,9 @@ fn distinctions() -> impl proptest::strategy::Strategy<Value = Distinct<'static>
     let keep = prop_oneof![Just(Keep::First), Just(Keep::Last), Just(Keep::All)];
     let most = prop_oneof![3 => Just(u64::MAX), 1 => Just(1), 1 => 2..9u64];
     (prop_oneof![3 => Just(1), 2 => Just(2), 1 => 3..9u64], most, keep, any::<bool>(), ranked)
-        .prop_map(|(at_least, at_most, keep, counted, ranked)| Distinct {
-            at_least,
-            at_most,
-            keep,
-            counted,
-            numbered: false,
-            ranked,
+        .prop_map(|(at_least, at_most, keep, counted, ranked)| {
+            let numbered = false;
+            Distinct { at_least, at_most, keep, counted, numbered, ranked }
         })
 }
 
@@ -337,10 +333,8 @@ fn long_lines_need_room_and_the_message_names_enough() {
         let bytes = bytes.map(Clone::clone);
         let inputs = write(dir.path(), &bytes);
         let error = job(&inputs, ask, cramped(2), &options).run(&mut Vec::new()).unwrap_err();
-        match error {
-            Error::LongLine { at: crate::Place { offset: 6, .. }, length: 100_000, .. } => {}
-            other => panic!("{other}"),
-        }
+        let Error::LongLine { at, length: 100_000, .. } = &error else { panic!("{error}") };
+        assert_eq!(at.offset, 6);
         let budget = Budget { rest: 2_000_000, ..cramped(2) };
         let (found, _) = run(&job(&inputs, ask, budget, &options));
         assert_eq!(found, model(&bytes, b'\n', ask), "{ask:?}");
@@ -594,28 +588,21 @@ fn differences(
         [new, old].map(|rows| rows.iter().filter(|other| *other == row).count() as i64)
     };
     let more = |row: &Vec<u8>| often(row)[0] - often(row)[1];
-    let [old, new] = [old, new].map(unique);
-    let within = |rows: &[Vec<u8>], row| rows.iter().any(|other| other == row);
-    let mut shown = Vec::new();
-    let (mut gone, mut come) = (Vec::new(), Vec::new());
-    for row in &old {
-        match within(&new, row) {
-            true => shown.push((Change::Kept(more(row)), row.clone())),
-            false => gone.push(row.clone()),
-        }
-    }
-    come.extend(new.iter().filter(|row| !within(&old, row)).cloned());
+    let (mut gone, mut come) = (unique(old), unique(new));
+    let kept: Vec<_> = gone.extract_if(.., |row| new.contains(row)).collect();
+    come.retain(|row| !old.contains(row));
     let keys = |rows: &[Vec<u8>]| rows.iter().map(|row| key(row)).collect::<HashSet<_>>();
     let (lost, won) = (keys(&gone), keys(&come));
-    shown.extend(gone.into_iter().map(|row| match won.contains(&key(&row)) {
+    let kept = kept.into_iter().map(|row| (Change::Kept(more(&row)), row));
+    let gone = gone.into_iter().map(|row| match won.contains(&key(&row)) {
         true => (Change::Replaced, row),
         false => (Change::Removed, row),
-    }));
-    shown.extend(come.into_iter().map(|row| match lost.contains(&key(&row)) {
+    });
+    let come = come.into_iter().map(|row| match lost.contains(&key(&row)) {
         true => (Change::Changed, row),
         false => (Change::Added, row),
-    }));
-    shown
+    });
+    kept.chain(gone).chain(come).collect()
 }
 
 proptest! {
