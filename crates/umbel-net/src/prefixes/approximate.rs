@@ -53,9 +53,8 @@ impl PrefixKeys {
                 None => {}
             },
             Family::Domain => {
-                if let Ok(name) = str::from_utf8(key) {
-                    self.lengths[0].insert(labels(name).min(127));
-                }
+                let Ok(name) = str::from_utf8(key) else { return };
+                self.lengths[0].insert(labels(name));
             }
         }
     }
@@ -129,9 +128,8 @@ impl PrefixKeys {
         keys.push("type", self.family.key_type())?;
         for ((group, ..), lengths) in groups(self.family).iter().zip(self.lengths) {
             let mut value = String::from(*group);
-            let mut sorted: Vec<u8> = lengths.iter().collect();
-            sorted.reverse();
-            sorted.iter().for_each(|length| value.push_str(&format!(" {length}")));
+            let all: Vec<u8> = lengths.iter().collect();
+            all.iter().rev().for_each(|length| value.push_str(&format!(" {length}")));
             if !lengths.is_empty() {
                 keys.push(LENGTHS, &value)?;
             }
@@ -151,10 +149,10 @@ impl PrefixKeys {
             let group = words.next();
             let groups = groups(family);
             let at = groups.iter().position(|(name, ..)| Some(*name) == group);
-            let is_new = at.is_some_and(|at| all.lengths[at].is_empty());
+            let new = at.filter(|&at| all.lengths[at].is_empty());
             let once = "each group of lengths of its type at most once";
-            check_field(LENGTHS, 0, is_new, once)?;
-            let at = at.expect("checked");
+            check_field(LENGTHS, 0, new.is_some(), once)?;
+            let at = new.expect("checked");
             let (_, least, most) = groups[at];
             let mut before = None;
             for word in words {
@@ -222,9 +220,7 @@ impl PrefixFilter {
         all.iter().for_each(|key| keys.insert(key.as_ref()));
         let plan = Plan::for_keys(Kind::Blocked, all.len().max(1) as u64, keys.fpp_for(fpp))?;
         let mut filter = Blocked::with_plan(&plan, KeyHasher::default())?;
-        all.iter().for_each(|key| {
-            filter.insert(key.as_ref());
-        });
+        all.iter().for_each(|key| _ = filter.insert(key.as_ref()));
         filter.describe(keys.describe()?);
         Ok(Self { filter: AnyFilter::Blocked(filter), keys })
     }

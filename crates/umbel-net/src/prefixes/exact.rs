@@ -54,11 +54,6 @@ struct Entry<A, V> {
 }
 
 impl<A: Address, V> Entry<A, V> {
-    fn new(prefix: Prefix<A>, value: V) -> Self {
-        let length = NonZeroU8::MIN.saturating_add(prefix.length());
-        Self { address: prefix.address(), length, value }
-    }
-
     fn length(&self) -> u8 {
         self.length.get() - 1
     }
@@ -91,7 +86,6 @@ impl<A: Address, V> Prefixes<A, V> {
     }
 
     /// With another size of the direct array, to measure it.
-    #[doc(hidden)]
     fn with_root_bits(
         mut prefixes: Vec<(Prefix<A>, V)>,
         root_bits: u8,
@@ -124,7 +118,9 @@ impl<A: Address, V> Prefixes<A, V> {
             let length = prefix.length();
             lengths.insert(length);
             let hash = prefix.address().tagged_hash(length, seed);
-            let slot = table.insert(hash, Entry::new(prefix, value));
+            let one_more = NonZeroU8::MIN.saturating_add(length);
+            let entry = Entry { address: prefix.address(), length: one_more, value };
+            let slot = table.insert(hash, entry);
             let root = prefix.address().top(root_bits);
             if length > root_bits {
                 filter.insert(hash);

@@ -188,16 +188,14 @@ impl PrefixList {
         };
         // All queries of all keys together, to overlap cache misses.
         let mut questions: Vec<KeyHash> = Vec::new();
-        let ends: Vec<usize> = all
-            .iter()
-            .map(|key| {
-                find(keys, key, |key| {
-                    questions.push(filter.hasher().hash(key));
-                    false
-                });
-                questions.len()
-            })
-            .collect();
+        let end = |key: &&[u8]| {
+            find(keys, key, |key| {
+                questions.push(filter.hasher().hash(key));
+                false
+            });
+            questions.len()
+        };
+        let ends: Vec<usize> = all.iter().map(end).collect();
         let mut passed = vec![false; questions.len()];
         filter.contains_all(&questions, &mut passed);
         let mut start = 0;

@@ -68,16 +68,14 @@ impl Network {
 
     /// Returns its key in filters: the bytes of its first address and its length, 5 or 17 bytes.
     pub fn key(self) -> NetworkKey {
-        let mut bytes = [0; LONGEST_KEY];
-        let mut copy = |key: &[u8]| {
-            bytes[..key.len()].copy_from_slice(key);
-            key.len()
-        };
-        let length = match self {
-            Self::V4(prefix) => copy(&prefix.key()),
-            Self::V6(prefix) => copy(&prefix.key()),
-        };
-        NetworkKey { bytes, length }
+        match self {
+            Self::V4(prefix) => {
+                let mut bytes = [0; LONGEST_KEY];
+                bytes[..5].copy_from_slice(&prefix.key());
+                NetworkKey { bytes, length: 5 }
+            }
+            Self::V6(prefix) => NetworkKey { bytes: prefix.key(), length: LONGEST_KEY },
+        }
     }
 
     /// Returns the network with this key; `None` if the key is invalid.

@@ -91,19 +91,15 @@ impl<V> Suffixes<V> {
             len,
         };
         for (name, value) in domains {
-            all.insert(name.as_ref(), value);
+            let name = name.as_ref();
+            let hash = all.filter.hasher().hash(name);
+            let length = NonZeroU8::new(name.len() as u8).expect("names are not empty");
+            all.lengths.insert(labels(name));
+            all.filter.insert(hash);
+            all.table.insert(hash, Entry { start: all.names.len() as u32, length, value });
+            all.names.push_str(name);
         }
         Ok(all)
-    }
-
-    /// Adds a name that is not present yet.
-    fn insert(&mut self, name: &str, value: V) {
-        let hash = self.filter.hasher().hash(name);
-        let length = NonZeroU8::new(name.len() as u8).expect("names are not empty");
-        self.lengths.insert(labels(name));
-        self.filter.insert(hash);
-        self.table.insert(hash, Entry { start: self.names.len() as u32, length, value });
-        self.names.push_str(name);
     }
 
     /// Returns the longest domain in the list that the host is or is under, and its value.
