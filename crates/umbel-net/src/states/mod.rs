@@ -152,15 +152,6 @@ struct Cells {
 }
 
 impl Cells {
-    fn of(plan: &StatesPlan) -> Self {
-        Self {
-            count: plan.cells_per_bucket(),
-            rest: plan.cell_bits() - 8,
-            fingerprint: plan.fingerprint - 8,
-            value: plan.state_bits(),
-        }
-    }
-
     /// All cells, as bits of a word.
     fn all(self) -> u64 {
         u64::MAX >> (64 - self.count)
@@ -249,7 +240,12 @@ impl<H: Hashing> States<H> {
     /// If the memory cannot be allocated.
     pub fn with_plan(plan: &StatesPlan, hasher: H) -> Result<Self, StateError> {
         let buckets = Blocks::zeroed(plan.buckets())?;
-        let cells = Cells::of(plan);
+        let cells = Cells {
+            count: plan.cells_per_bucket(),
+            rest: plan.cell_bits() - 8,
+            fingerprint: plan.fingerprint - 8,
+            value: plan.state_bits(),
+        };
         Ok(Self { plan: *plan, buckets, hasher, held: 0, clock: Clock::default(), cells })
     }
 
@@ -343,10 +339,7 @@ impl<H: Hashing> States<H> {
         };
         match after {
             Some(state) => self.put(bucket, number, place.fingerprint, state.into()),
-            None => {
-                self.empty(bucket, number);
-                self.held -= 1;
-            }
+            None => self.empty(bucket, number),
         }
         // If all were in one state, so was this key, and the others still are. If not, this key was in any one of their
         // states, and so is each of the others. They are touched as well, because the older cell may belong to the
@@ -379,7 +372,7 @@ impl<H: Hashing> States<H> {
     /// # Errors
     /// [`StateError::NoWheel`] if keys do not age.
     pub fn advance(&mut self, tick: u64) -> Result<u64, StateError> {
-        let wheel = self.plan.wheel().ok_or(StateError::NoWheel)?;
+        let wheel = self.plan.wheel.ok_or(StateError::NoWheel)?;
         let (now, slots) = (tick / wheel.ticks(), u64::from(wheel.slots));
         let turns = now.saturating_sub(self.clock.turns);
         if turns == 0 {
@@ -388,7 +381,14 @@ impl<H: Hashing> States<H> {
         let (slot, held) = (self.clock.slot, self.held);
         // Turns since a key was touched, 0 to slots − 1.
         let age = |of: u64| slot.wrapping_sub(of) % slots;
-        self.remove_if(|cell_slot| age(cell_slot) + turns.min(slots) >= slots);
+        for bucket in 0..self.buckets.len() {
+            for number in ones(self.used(bucket).into()) {
+                let touched = self.cells.slot_of(self.rest(bucket, number));
+                if age(touched) + turns.min(slots) >= slots {
+                    self.empty(bucket, number);
+                }
+            }
+        }
         self.clock = Clock { turns: now, slot: slot.wrapping_add(turns) % slots };
         Ok(held - self.held)
     }
@@ -399,7 +399,7 @@ impl<H: Hashing> States<H> {
     /// # Errors
     /// [`StateError::NoWheel`] if keys do not age.
     pub fn set_clock(&mut self, tick: u64) -> Result<(), StateError> {
-        let wheel = self.plan.wheel().ok_or(StateError::NoWheel)?;
+        let wheel = self.plan.wheel.ok_or(StateError::NoWheel)?;
         self.clock.turns = tick / wheel.ticks();
         Ok(())
     }
@@ -547,8 +547,10 @@ impl<H> States<H> {
         self.write(bucket, number, fingerprint.tag, rest);
     }
 
+    /// Empties a cell, whose key is removed.
     fn empty(&mut self, bucket: usize, number: u32) {
         self.write(bucket, number, 0, 0);
+        self.held -= 1;
     }
 
     fn write(&mut self, bucket: usize, number: u32, tag: u8, rest: u64) {
@@ -589,18 +591,6 @@ impl<H> States<H> {
             }
         }
         None
-    }
-
-    /// Removes the keys whose slot is chosen.
-    fn remove_if(&mut self, chosen: impl Fn(u64) -> bool) {
-        for bucket in 0..self.buckets.len() {
-            for number in ones(self.used(bucket).into()) {
-                if chosen(self.cells.slot_of(self.rest(bucket, number))) {
-                    self.empty(bucket, number);
-                    self.held -= 1;
-                }
-            }
-        }
     }
 }
 

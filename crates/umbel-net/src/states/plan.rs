@@ -28,7 +28,7 @@ pub struct StatesPlan {
     keys: u64,
     goal: Goal,
     states: u8,
-    wheel: Option<Wheel>,
+    pub(super) wheel: Option<Wheel>,
     /// Bits of a fingerprint, r.
     pub(super) fingerprint: u32,
     /// Buckets of each of the two tables, B.
@@ -54,11 +54,6 @@ pub(super) struct Wheel {
 }
 
 impl Wheel {
-    /// Bits of a slot's number.
-    pub(super) fn bits(self) -> u32 {
-        self.slots.trailing_zeros()
-    }
-
     /// Ticks between two turns: when the current slot has just begun, the others reach back at least the lifetime.
     pub(super) fn ticks(self) -> u64 {
         self.lifetime.div_ceil(u64::from(self.slots - 1))
@@ -111,7 +106,8 @@ impl StatesPlan {
         }
         let plan = |fingerprint, buckets| Self { keys, goal, states, wheel, fingerprint, buckets };
         // Keys of both homes together.
-        let shared = |fingerprint| 2.0 * plan(fingerprint, 0).load();
+        let cells = |fingerprint| f64::from(plan(fingerprint, 0).cells_per_bucket());
+        let shared = |fingerprint| 2.0 * (cells(fingerprint) - FREE_CELLS);
         match goal {
             Goal::Error(error) if error > 0.0 && error < 1.0 => {
                 if error < LEAST_ERROR {
@@ -175,7 +171,8 @@ impl StatesPlan {
 
     /// Returns the bits of a cell: fingerprint, state and slot of the wheel.
     pub fn cell_bits(&self) -> u32 {
-        self.fingerprint + self.state_bits() + self.wheel.map_or(0, Wheel::bits)
+        let slot_bits = self.wheel.map_or(0, |wheel| wheel.slots.trailing_zeros());
+        self.fingerprint + self.state_bits() + slot_bits
     }
 
     /// Returns the cells of a bucket.
@@ -203,18 +200,9 @@ impl StatesPlan {
         self.wheel.map(|wheel| (wheel.lifetime, wheel.ticks().saturating_mul(wheel.slots.into())))
     }
 
-    pub(super) fn wheel(&self) -> Option<Wheel> {
-        self.wheel
-    }
-
     /// Bits for the states and an unknown one.
     pub(super) fn state_bits(&self) -> u32 {
         (u32::from(self.states) + 1).next_power_of_two().trailing_zeros()
-    }
-
-    /// Keys of a bucket as planned.
-    fn load(&self) -> f64 {
-        f64::from(self.cells_per_bucket()) - FREE_CELLS
     }
 }
 
