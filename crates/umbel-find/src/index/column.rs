@@ -44,12 +44,6 @@ impl Waiting {
     const MOST: usize = 64;
 }
 
-impl Default for Waiting {
-    fn default() -> Self {
-        Self { keys: [Default::default(); Self::MOST], count: 0 }
-    }
-}
-
 /// A set of numbers that are not zero: open addressing, at most three quarters full.
 struct Table {
     slots: Vec<[u64; 2]>,
@@ -133,7 +127,7 @@ impl Keys {
             hasher: KeyHasher::default(),
             short: Table::default(),
             hashes: Table::default(),
-            waiting: Waiting::default(),
+            waiting: Waiting { keys: [Default::default(); Waiting::MOST], count: 0 },
             by_probes: Default::default(),
             folded: Vec::new(),
             bits: Vec::new(),
@@ -226,14 +220,13 @@ impl Keys {
 
     /// The filter: as many bits as rows, at most half set on average; without room, the fewest bits, all set.
     pub fn column(&mut self) -> &[u8] {
+        self.bits.clear();
         if self.is_full {
-            self.bits.clear();
             self.bits.resize(LEAST_ROWS as usize / 8, u8::MAX);
             return &self.bits;
         }
         let probes = |(probes, keys): (u64, &Vec<KeyHash>)| probes * keys.len() as u64;
         let rows = rows((0..).zip(&self.by_probes).map(probes).sum());
-        self.bits.clear();
         self.bits.resize(rows as usize / 8, 0);
         for (keys, probes) in self.by_probes.iter().zip(0..) {
             for hash in keys {

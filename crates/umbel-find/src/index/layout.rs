@@ -295,7 +295,6 @@ impl<F: ReadAt> Index<F> {
             end - u64::from(group.columns)
         };
         let before = groups.iter().map(first).collect();
-        let (blocks, columns) = (blocks_at, columns_at);
         Ok(Self {
             pages,
             settings,
@@ -304,8 +303,8 @@ impl<F: ReadAt> Index<F> {
             files,
             groups,
             generation,
-            blocks,
-            columns,
+            blocks: blocks_at,
+            columns: columns_at,
             before,
         })
     }
@@ -432,17 +431,11 @@ struct Lists {
 impl Lists {
     fn parse(lists: &[u8], count: u64, blocks: u64) -> Option<Self> {
         let mut taken = Taken(lists);
-        let (mut settings, mut roots) = (Vec::new(), Vec::new());
-        let mut headers = Vec::<Arc<[u8]>>::new();
-        for _ in 0..taken.u32()? {
-            settings.push((taken.text()?, taken.text()?));
-        }
-        for _ in 0..taken.u32()? {
-            roots.push(taken.path()?);
-        }
-        for _ in 0..taken.u32()? {
-            headers.push(Arc::from(taken.list()?));
-        }
+        let settings = (0..taken.u32()?).map(|_| Some((taken.text()?, taken.text()?)));
+        let settings = settings.collect::<Option<_>>()?;
+        let roots = (0..taken.u32()?).map(|_| taken.path()).collect::<Option<_>>()?;
+        let headers = (0..taken.u32()?).map(|_| taken.list().map(Arc::from));
+        let headers = headers.collect::<Option<Vec<Arc<[u8]>>>>()?;
         let (mut files, mut first, mut texts) = (Vec::new(), 0, 0u64);
         for _ in 0..count {
             let path = taken.path()?;
