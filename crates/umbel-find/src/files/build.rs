@@ -21,10 +21,8 @@ use umbel_sets::{Form, Missing, Options, Records, Resources};
 
 use super::folders::Base;
 use super::opened::{self, Index};
-use super::settings;
-use super::stamp;
 use super::text::{BLOCK, Reading, Unreadable};
-use super::{folders, memory};
+use super::{folders, memory, settings, stamp};
 
 /// A summary of the work on an index.
 #[derive(Clone, Debug, Default)]
@@ -240,11 +238,8 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
     built.blocks = blocks.len() as u64;
     let (settings, temporary) = (settings::entries(&options.form), &temporary);
     let mut segment = Segment { draft, settings, files: &files, blocks, starts, temporary };
-    let appended = match &draft.old {
-        Some(old) => segment.append(target, old, &filters)?,
-        None => None,
-    };
-    built.bytes = match appended {
+    let append = |old| segment.append(target, old, &filters);
+    built.bytes = match draft.old.as_ref().map(append).transpose()?.flatten() {
         Some(bytes) => bytes,
         None => segment.rewrite(target, existing, &filters)?,
     };
@@ -455,12 +450,6 @@ struct Part<'a> {
     of: Option<Box<((u64, u64), Stamp)>>,
 }
 
-impl Part<'_> {
-    fn range(&self) -> (u64, u64) {
-        self.of.as_ref().map_or((0, u64::MAX), |of| of.0)
-    }
-}
-
 fn each_file(
     paths: &[PathBuf],
     base: &Base,
@@ -514,7 +503,7 @@ fn each_file(
                     }
                 },
                 Ok(indexed) => {
-                    let (start, end) = part.range();
+                    let (start, end) = part.of.as_ref().map_or((0, u64::MAX), |of| of.0);
                     resources.progress.advance(end.min(indexed.entry.stamp.size) - start);
                     indexed
                 }

@@ -367,21 +367,17 @@ fn of_index<'a>(
             }
             continue;
         };
-        let state = match state(entry, &path) {
+        match state(entry, &path) {
             Err(error) => {
                 let why = Unreadable::reason(&error).ok_or(error)?;
                 search.unreadable.push((path, why));
-                continue;
             }
-            state => state?,
-        };
-        match state {
-            State::Gone => search.gone.push(path),
-            State::Stale => {
+            Ok(State::Gone) => search.gone.push(path),
+            Ok(State::Stale) => {
                 search.stale.push(path.clone());
                 jobs.push(Job { path, entry: None });
             }
-            State::Same => {
+            Ok(State::Same) => {
                 let blocks = entry.first..entry.first + entry.blocks;
                 let count = blocks.filter(|&block| candidates.has(block)).count();
                 search.blocks_read += count as u64;

@@ -36,9 +36,8 @@ impl Text {
     }
 
     /// The place of the first match in `bytes` from `from` on; they are [folded](words::fold), if case is ignored.
-    pub(crate) fn find(&self, bytes: &[u8], from: usize) -> Option<usize> {
+    pub(crate) fn find(&self, bytes: &[u8], mut from: usize) -> Option<usize> {
         let length = self.finder.needle().len();
-        let mut from = from;
         loop {
             let at = from + self.finder.find(bytes.get(from..)?)?;
             let is_whole = || words::is_edge(bytes, at) && words::is_edge(bytes, at + length);

@@ -64,12 +64,10 @@ pub(crate) fn is_of(
 
 /// XXH3-64 of a file's samples, concatenated; of the whole file, if that is shorter.
 fn sum(file: &File, size: u64) -> io::Result<u64> {
-    let mut bytes = Vec::new();
+    let mut bytes = vec![0; size.min(SAMPLE * SAMPLES) as usize];
     if size <= SAMPLE * SAMPLES {
-        bytes.resize(size as usize, 0);
         file.read_exact_at(&mut bytes, 0)?;
     } else {
-        bytes.resize((SAMPLE * SAMPLES) as usize, 0);
         for (number, sample) in (0..).zip(bytes.chunks_exact_mut(SAMPLE as usize)) {
             let place = u128::from(size - SAMPLE) * number / u128::from(SAMPLES - 1);
             file.read_exact_at(sample, place as u64)?;

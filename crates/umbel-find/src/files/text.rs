@@ -279,23 +279,15 @@ impl<'a> Text<'a> {
             let filled = self.fill(wanted);
             let bytes = self.bytes();
             let bytes = &bytes[..bytes.len().min(wanted)];
-            let ended = match filled {
-                Ok(filled) => !filled,
-                Err(error) => match self.reading.last_end(bytes) {
-                    Some(end) => {
-                        self.failed = Some(error);
-                        break end;
-                    }
-                    None => return Err(error),
-                },
-            };
-            if ended {
+            if let Ok(false) = filled {
                 break bytes.len();
             }
-            match self.reading.last_end(bytes) {
-                Some(end) => break end,
-                None => wanted = self.longer(wanted)?,
+            if let Some(end) = self.reading.last_end(bytes) {
+                self.failed = filled.err();
+                break end;
             }
+            filled?;
+            wanted = self.longer(wanted)?;
         };
         if self.end - self.offset < length as u64 {
             // The last record contains the byte before the end.
