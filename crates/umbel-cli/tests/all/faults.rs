@@ -192,14 +192,12 @@ fn changed(arguments: &str, change: impl Fn(&Folder)) {
     folder.fifo("pipe");
     let (names, filter) = (folder.names(), folder.read("seen"));
     let mut run = folder.umbel(arguments).spawn();
-    let mut pipe = run.feed(&folder, "pipe");
+    let pipe = run.feed(&folder, "pipe");
     // Where time stamps are coarse, a change at once would have the old one.
     thread::sleep(Duration::from_millis(20));
     change(&folder);
-    pipe.write_all(&urls(500..1_000)).unwrap();
-    drop(pipe);
-    run.finish()
-        .fails(&[": keys: changed while it was being read", "run again when nothing writes to it"]);
+    let words = [": keys: changed while it was being read", "run again when nothing writes to it"];
+    run.finish_after(pipe, &urls(500..1_000)).fails(&words);
     assert_eq!(folder.names(), names);
     assert!(folder.read("seen") == filter);
 }
@@ -275,12 +273,11 @@ fn of_an_input_that_grows_meanwhile_the_job_covers_what_was_there() {
         ("filter query seen pipe keys", urls((500..1_000).chain(0..10_000))),
     ] {
         let folder = folder();
-        let (run, mut pipe) = folder.fed(arguments);
+        let (run, pipe) = folder.fed(arguments);
         folder.append("keys", [&urls(20_000..30_000)[..], b"half a line"].concat());
-        pipe.write_all(&urls(500..1_000)).unwrap();
-        drop(pipe);
-        let outcome = run.finish().says(": keys grew during the run; the added data");
-        assert!(outcome.done() == expected, "{arguments}");
+        let outcome = run.finish_after(pipe, &urls(500..1_000));
+        let out = outcome.says(": keys grew during the run; the added data").done();
+        assert!(out == expected, "{arguments}");
     }
 }
 
@@ -302,11 +299,9 @@ fn of_an_input_that_grows_meanwhile_every_verb_tells() {
     ] {
         let folder = folder();
         folder.umbel("filter build -q --kind counting -o counting keys").run().done();
-        let (run, mut pipe) = folder.fed(arguments);
+        let (run, pipe) = folder.fed(arguments);
         folder.append("keys", urls(20_000..20_010));
-        pipe.write_all(&urls(500..1_000)).unwrap();
-        drop(pipe);
-        let outcome = run.finish();
+        let outcome = run.finish_after(pipe, &urls(500..1_000));
         let told = outcome.stderr.matches(": keys grew during the run; the added data").count();
         assert_eq!(told, 1, "{arguments}: {}", outcome.stderr);
     }
@@ -329,12 +324,10 @@ fn an_input_that_changes_between_passes_is_noticed() {
 #[test]
 fn an_input_that_is_at_rest_is_not_said_to_change() {
     let folder = folder();
-    let (run, mut pipe) = folder.fed("common keys pipe");
+    let (run, pipe) = folder.fed("common keys pipe");
     thread::sleep(Duration::from_millis(20));
     folder.read("keys");
-    pipe.write_all(&urls([7, 5])).unwrap();
-    drop(pipe);
-    assert_eq!(run.finish().done(), urls([5, 7]));
+    assert_eq!(run.finish_after(pipe, &urls([7, 5])).done(), urls([5, 7]));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Filters in files: what `cases/filters.md` cannot show.
 
 use std::fs::File;
-use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
@@ -16,15 +15,13 @@ fn adding_waits_for_whoever_adds() {
     folder.write("few", "after\n");
     folder.fifo("slow");
     let mut first = folder.umbel("filter add -q seen slow").spawn();
-    let mut pipe = first.feed(&folder, "slow");
+    let pipe = first.feed(&folder, "slow");
     let filter = File::open(folder.path("seen")).unwrap();
     first.until("it locked the filter", || filter.try_lock().is_err() || filter.unlock().is_err());
     let mut second = folder.umbel("filter add -q seen few").spawn();
     thread::sleep(Duration::from_millis(100));
     assert!(first.runs() && second.runs());
-    pipe.write_all(b"before\n").unwrap();
-    drop(pipe);
-    first.finish().done();
+    first.finish_after(pipe, b"before\n").done();
     second.finish().done();
     folder.write("both", "before\nafter\n");
     folder.umbel("filter query -v -q seen both keys").run().nothing();

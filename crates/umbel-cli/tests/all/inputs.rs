@@ -23,11 +23,9 @@ fn a_file_among_many_that_changes_is_noticed() {
     folder.write("list", list);
     // The files are noted before the pipe is read.
     let mut running = folder.umbel("dedup --files-from list").spawn();
-    let mut pipe = running.feed(&folder, "pipe");
+    let pipe = running.feed(&folder, "pipe");
     folder.write("0050", "another\nshared\n");
-    pipe.write_all(b"x\n").unwrap();
-    drop(pipe);
-    running.finish().fails(&["0050", "changed"]);
+    running.finish_after(pipe, b"x\n").fails(&["0050", "changed"]);
 }
 
 #[cfg(unix)]
@@ -57,9 +55,8 @@ fn compression_is_told_by_content_whatever_the_name() {
             pipe.write_all(&[*byte]).unwrap();
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        pipe.write_all(&bytes[20..]).unwrap();
-        drop(pipe);
-        assert!(running.finish().done() == urls(1000..3000), "{format}");
+        let outcome = running.finish_after(pipe, &bytes[20..]);
+        assert!(outcome.done() == urls(1000..3000), "{format}");
     }
 }
 

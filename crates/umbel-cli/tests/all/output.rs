@@ -106,15 +106,13 @@ fn a_file_that_is_removed_meanwhile_is_told() {
 #[test]
 fn two_runs_to_one_file_wait_for_each_other() {
     let folder = Folder::new();
-    let (run, mut pipe) = fed(&folder);
+    let (run, pipe) = fed(&folder);
     let mut other = folder.umbel("unseen g -a q").stdin(urls(5..25)).spawn();
     let mut told = String::new();
     let mut stderr = BufReader::new(other.stderr());
     stderr.read_line(&mut told).unwrap();
     assert!(told.contains("q: waiting for another run"), "{told}");
-    pipe.write_all(&urls(10..20)).unwrap();
-    drop(pipe);
-    run.finish().done();
+    run.finish_after(pipe, &urls(10..20)).done();
     other.finish().done();
     assert!(folder.read("q") == urls(0..25));
 }
@@ -295,9 +293,7 @@ fn a_run_that_is_to_ignore_a_signal_goes_on() {
     pipe.write_all(&urls(0..10)).unwrap();
     run.until("it put lines out", || folder.read_if_there("out").len() == 660);
     run.kill(Signal::SIGHUP);
-    pipe.write_all(&urls(10..20)).unwrap();
-    drop(pipe);
-    run.finish().done();
+    run.finish_after(pipe, &urls(10..20)).done();
     assert!(folder.read("out") == urls(0..20));
 }
 

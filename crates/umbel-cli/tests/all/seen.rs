@@ -161,9 +161,7 @@ fn a_second_run_waits_for_the_first() {
     assert!(second.runs() && add.runs());
     add.killed_by(Signal::SIGKILL);
     let rest = drain(stdout);
-    pipe.write_all(&urls(500..1000)).unwrap();
-    drop(pipe);
-    first.finish().done();
+    first.finish_after(pipe, &urls(500..1000)).done();
     assert!(rest.join().unwrap() == urls(2..1000));
     assert!(second.finish().done() == urls(1000..1500));
     folder.umbel("filter query -v f b").stdin(urls(0..500)).run().nothing();

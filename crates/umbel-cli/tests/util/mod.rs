@@ -220,6 +220,13 @@ impl Running {
         }
     }
 
+    /// Writes the last of its input, and waits for its end.
+    pub(crate) fn finish_after(self, mut input: impl Write, last: &[u8]) -> Outcome {
+        input.write_all(last).unwrap();
+        drop(input);
+        self.finish()
+    }
+
     /// Waits for its end, reading what it says meanwhile.
     pub(crate) fn finish(mut self) -> Outcome {
         let stdout = self.child.stdout.take().map(drain);
@@ -441,7 +448,6 @@ impl Random {
 }
 
 /// How much a long test does: a part, unless `cargo x test --full` asks for all.
-#[allow(dead_code)] // not all programs have long tests
 pub(crate) fn long<T>(all: T, part: T) -> T {
     if std::env::var_os("UMBEL_TEST_FULL").is_some() { all } else { part }
 }
