@@ -43,12 +43,9 @@ pub(crate) fn kinds<T>() -> OneOf<T> {
 
 /// Kinds to which lines can be added one after the other.
 pub(crate) fn growing<T>() -> OneOf<T> {
-    let mut named = kinds();
     let fixed = |kind: &Kind| kind.rows() || matches!(kind, Kind::Bloomier | Kind::Cascade);
-    let fixed = Kind::ALL.iter().filter(|kind| fixed(kind)).map(|kind| kind.name());
-    let fixed: Vec<_> = fixed.collect();
-    named.names.retain(|(name, _)| !fixed.contains(name));
-    named
+    let growing = Kind::ALL.iter().filter(|kind| !fixed(kind));
+    OneOf::new(growing.map(|kind| (kind.name(), meaning(*kind))))
 }
 
 /// When to choose a kind, for the help of `--kind`.

@@ -37,11 +37,8 @@ impl FromStr for Param {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (text, None),
-        };
-        Ok(Self { name: name.to_owned(), value })
+        let mut parts = text.splitn(2, '=').map(str::to_owned);
+        Ok(Self { name: parts.next().unwrap_or_default(), value: parts.next() })
     }
 }
 

@@ -31,7 +31,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 /// secret answer nobody.
 pub(crate) fn write_new(path: &Path, text: &str) -> Result<()> {
     check_new(path)?;
-    write(path, Existing::Keep, text)
+    let text = format!("{text}\n");
+    atomic::write_for(path, Existing::Keep, Access::private(), text.as_bytes()).map(drop)
 }
 
 /// Writes the text of a new secret, and to a second file what others get of it: both, or after an error neither.
@@ -50,10 +51,6 @@ pub(crate) fn write_pair(path: &Path, text: &str, public: &Path, shown: &str) ->
     atomic::write(public, Existing::Keep, |out| Ok(writeln!(out, "{shown}")?))
         .map(drop)
         .inspect_err(|_| drop(fs::remove_file(path)))
-}
-
-fn write(path: &Path, existing: Existing, text: &str) -> Result<()> {
-    atomic::write_for(path, existing, Access::private(), format!("{text}\n").as_bytes()).map(drop)
 }
 
 /// Refuses a file that exists, or cannot be made.

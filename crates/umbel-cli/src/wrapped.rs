@@ -11,7 +11,7 @@ use umbel_foreign::Format;
 use umbel_io::PageReader;
 pub(crate) use umbel_io::wrapped::{check_changeable, is_packed, signature, unwrap};
 use umbel_sets::journal::Notes;
-use umbel_share::sign::{Label, PublicKey, SecretKey, Signer};
+use umbel_share::sign::{Label, SecretKey, Signer};
 use umbel_share::{ShareError, Trust};
 
 use crate::args::{ListArgs, SignArgs, TrustArgs};
@@ -34,7 +34,11 @@ impl Signing {
     pub(crate) fn new(key: &Path, list: Option<&String>, serial: Option<u64>) -> Result<Self> {
         let label = Label::new(list.map_or("", String::as_str), serial.unwrap_or(0))?;
         let given = [list.is_some(), serial.is_some()];
-        Ok(Self { key: secret_key(key)?, label, given })
+        // Another kind of file may not be text.
+        let text = secrets::read(key)?;
+        let text = String::from_utf8_lossy(&text);
+        let key = text.parse().with_context(|| key.display().to_string())?;
+        Ok(Self { key, label, given })
     }
 
     /// Refuses to replace a signature by one that silently covers less: whoever requires the name of the list, or a higher
@@ -64,14 +68,6 @@ pub(crate) fn signing(sign: &SignArgs, list: &ListArgs, output: &Path) -> Result
     key.map(|key| Signing::new(key, list.list.as_ref(), sign.serial)).transpose()
 }
 
-/// The signing key in a file.
-fn secret_key(path: &Path) -> Result<SecretKey> {
-    let name = || path.display().to_string();
-    // Another kind of file may not be text.
-    let text = secrets::read(path)?;
-    String::from_utf8_lossy(&text).parse().with_context(name)
-}
-
 /// Whom the options say to trust, and for what.
 pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>> {
     let Some(key) = &args.trust else { return Ok(None) };
@@ -84,7 +80,9 @@ pub(crate) fn trust_in(
     list: Option<&String>,
     newer_than: Option<u64>,
 ) -> Result<Trust> {
-    let mut trust = Trust::of(public_key(key)?);
+    let name = || key.display().to_string();
+    let text = fs::read(key).with_context(name)?;
+    let mut trust = Trust::of(String::from_utf8_lossy(&text).parse().with_context(name)?);
     if let Some(list) = list {
         trust = trust.list(list)?;
     }
@@ -92,13 +90,6 @@ pub(crate) fn trust_in(
         Some(serial) => trust.newer_than(serial),
         None => trust,
     })
-}
-
-/// The public key in a file.
-fn public_key(path: &Path) -> Result<PublicKey> {
-    let name = || path.display().to_string();
-    let text = fs::read(path).with_context(name)?;
-    String::from_utf8_lossy(&text).parse().with_context(name)
 }
 
 /// Checks the signature of a filter that is changed in place, if its signer must be trusted.
@@ -120,8 +111,7 @@ pub(crate) fn check_whole(
         return formats::read(file, path, named, params, None).map(drop);
     }
     let length = formats::length(file, path)?;
-    let checked = umbel_share::check(PageReader::new(1 << 18, file), length);
-    match checked {
+    match umbel_share::check(PageReader::new(1 << 18, file), length) {
         Ok(()) => Ok(()),
         Err(ShareError::Filter(error @ FileError::NotUmbel(..))) => {
             let error = anyhow::Error::new(error).context(name());
