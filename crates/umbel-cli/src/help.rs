@@ -299,10 +299,8 @@ pub(crate) fn whole(verb: &Entry) -> Command {
 fn of_verb(help: &str, verb: &str) -> String {
     let is_of_others = |paragraph: &&str| {
         let names = paragraph.strip_suffix(").").and_then(|words| Some(words.rsplit_once('(')?.1));
-        let is_verb = |name: &str| verbs::named(name).is_some();
-        names.is_some_and(|names| {
-            names.split(", ").all(is_verb) && names.split(", ").all(|name| name != verb)
-        })
+        let is_other = |name: &str| name != verb && verbs::named(name).is_some();
+        names.is_some_and(|names| names.split(", ").all(is_other))
     };
     help.split("\n\n").filter(|paragraph| !is_of_others(paragraph)).collect::<Vec<_>>().join("\n\n")
 }

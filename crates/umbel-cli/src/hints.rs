@@ -188,11 +188,8 @@ fn data_for_header(start: &[u8], delimiter: u8, key: &[String]) -> Option<String
 /// What seems to be between the columns of a file: what was `told`, if its first line has that.
 fn delimiter_of(start: &[u8], told: u8) -> Option<u8> {
     let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    if header.contains(&told) {
-        Some(told)
-    } else {
-        other_delimiter(|other| header.contains(&other))
-    }
+    let told = header.contains(&told).then_some(told);
+    told.or_else(|| other_delimiter(|other| header.contains(&other)))
 }
 
 /// Why lines that look the same may not be equal: the line ends of different systems.
@@ -257,8 +254,8 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static s
     use umbel::internals::format::OtherKeys;
     use umbel_net::prefixes::Family;
     use umbel_sets::{Error, QuoteFlaw};
-    let of_two =
-        verb.is_some_and(|verb| matches!(verb.about.name, "common" | "except" | "diff" | "join"));
+    let verb = verb.map_or("", |verb| verb.about.name);
+    let of_two = matches!(verb, "common" | "except" | "diff" | "join");
     Some(match error {
         Error::Filter(error) => return of_filters(error),
         Error::Directory(name) if name != STANDARD => "--recursive reads all files in it",
@@ -272,11 +269,7 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static s
         Error::Temporary { .. } => "--tmp",
         Error::AtLeast { .. } => "--at-least",
         // These read files unchanged, because they record places in them.
-        Error::Quote { .. }
-            if verb.is_some_and(|verb| matches!(verb.about.name, "index" | "find")) =>
-        {
-            return None;
-        }
+        Error::Quote { .. } if matches!(verb, "index" | "find") => return None,
         Error::Quote { flaw: QuoteFlaw::Blank, .. } => "--trim ignores blanks around quotes",
         Error::Quote { .. } => "--bad skip leaves it out, --quotes none reads quotes as text",
         Error::Ragged { found, columns, .. } if found < columns => {
@@ -316,17 +309,16 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static s
             "jq -c '.[]' puts each value of an array on one line; --missing skip"
         }
         Error::NoField { .. } => "--missing skip",
-        Error::OtherColumns { difference, .. } if difference.starts_with("column ") => {
-            "--no-header ignores names"
-        }
-        Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.about.name == "dedup") => {
-            "--by-name leaves missing columns empty"
-        }
-        Error::OtherColumns { .. } if verb.is_some_and(|verb| verb.about.name == "diff") => {
-            "--ignore-column leaves out a column that only one has; for a renamed one, --key LEFT=RIGHT if it is in the key, otherwise rename it in one file, or --no-header ignores names"
-        }
-        Error::OtherColumns { .. } => "--no-header ignores names",
-        Error::NowhereField { near: None, .. } => "--key",
+        Error::OtherColumns { difference, .. } => match verb {
+            "dedup" if !difference.starts_with("column ") => {
+                "--by-name leaves missing columns empty"
+            }
+            "diff" if !difference.starts_with("column ") => {
+                "--ignore-column leaves out a column that only one has; for a renamed one, --key LEFT=RIGHT if it is in the key, otherwise rename it in one file, or --no-header ignores names"
+            }
+            _ => "--no-header ignores names",
+        },
+        Error::NowhereField { near: None, .. } | Error::KeyFields { .. } => "--key",
         Error::UnknownField { near: None, found, .. } if !found.contains(',') && of_two => {
             "--key LEFT= if it is a list of keys, --no-header; --skip and --comment are for lines before the header"
         }
@@ -345,7 +337,6 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static s
         }
         Error::FieldNumber(_) => "--key; for names, omit --no-header",
         Error::Delimiter(_) => "--delimiter",
-        Error::KeyFields { .. } => "--key",
         Error::OtherKeys(_) => "--key, or --as if only the names differ",
         Error::Names { .. } => "--as",
         Error::NamesOfRows => "omit --as",
