@@ -83,11 +83,6 @@ pub(crate) fn options_of_several(work: &Work, files: &[PathBuf], columns: bool) 
     Ok(Options { resources, form })
 }
 
-/// The byte that ends a line.
-fn line_end(work: &Work) -> u8 {
-    if work.null { 0 } else { b'\n' }
-}
-
 /// Warns if a folder for temporary files is in memory.
 fn warn_if_in_memory(folder: &Path) {
     if umbel_io::is_in_memory(folder) {
@@ -151,10 +146,8 @@ fn form_option(
         return Ok(Some(option));
     }
     let named: Vec<_> = files.iter().map(|path| named_form(path)).collect();
-    let told = match named[..] {
-        [Some(first), ..] if named.iter().all(|other| *other == Some(first)) => Some(first),
-        _ => None,
-    };
+    let first = named.first().copied().flatten();
+    let told = first.filter(|_| named.iter().all(|other| *other == first));
     // With a delimiter it is CSV, whose quotes have a meaning.
     let told =
         told.map(|told| if told == "--tsv" && !args.delimiter.is_empty() { "--csv" } else { told });
@@ -173,7 +166,7 @@ fn form_option(
 }
 
 fn records(work: &Work, files: &[PathBuf], columns: bool, key: Vec<String>) -> Result<Records> {
-    let (args, end) = (&work.records, line_end(work));
+    let (args, end) = (&work.records, work.line_end());
     let form = form_option(args, files, columns)?;
     let (header, is_csv) = (!args.no_header, form == Some("--csv"));
     if !args.delimiter.is_empty() && !is_csv {
@@ -392,7 +385,7 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
     };
     let mut file = BufReader::with_capacity(64 << 10, file);
     content::check(&name(), file.fill_buf().with_context(name)?).with_context(name)?;
-    let separator = line_end(work);
+    let separator = work.line_end();
     let memory = work.memory();
     // A quarter more than an input alone, because its line is in memory meanwhile.
     let mut room = Room::new(memory, [500, 5]);
@@ -427,16 +420,14 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
 
 /// With --recursive, the files of a folder in its place.
 fn in_folders(paths: Vec<PathBuf>, work: &Work) -> Result<Vec<PathBuf>> {
-    match work.recursive {
-        true => {
-            let mut room = Room::of_inputs(work.memory());
-            sources::files_of_folders(paths, &mut room, &mut |path, error| {
-                say_left_out(&error.context(path.display().to_string()));
-                Ok(())
-            })
-        }
-        false => Ok(paths),
+    if !work.recursive {
+        return Ok(paths);
     }
+    let mut room = Room::of_inputs(work.memory());
+    sources::files_of_folders(paths, &mut room, &mut |path, error| {
+        say_left_out(&error.context(path.display().to_string()));
+        Ok(())
+    })
 }
 
 /// As [`open`], for work that reads more than once.
@@ -566,9 +557,7 @@ pub(crate) fn keys_alone(
         Records::Csv { delimiter, header, .. } => {
             Records::Csv { delimiter, header, key: Vec::new(), raw: false }
         }
-        Records::Tsv { delimiter, header, .. } => {
-            Records::Tsv { delimiter, header, key: Vec::new() }
-        }
+        Records::Tsv { .. } => records.with_key(Vec::new()),
         Records::JsonLines { .. } if apart => {
             Records::Tsv { delimiter: b'\t', header: false, key: Vec::new() }
         }

@@ -60,9 +60,9 @@ impl Run {
         !quiet && !json && (verbose || io::stderr().is_terminal())
     }
 
-    /// The time since it started.
-    pub(crate) fn seconds(&self) -> f64 {
-        self.started.elapsed().as_secs_f64()
+    /// Ends it: the seconds it took, and whether its end [is reported as text](Self::tells).
+    pub(crate) fn ended(self) -> (f64, bool) {
+        (self.started.elapsed().as_secs_f64(), self.tells())
     }
 
     /// Refuses a run in which no record had its key.
@@ -185,16 +185,11 @@ impl Run {
             "exact": report.error.is_none() && filter.is_none(),
         });
         if let Some(Changes { removed, added, changed, kept, uneven }) = report.changes {
-            let changes = [
-                ("removed", removed),
-                ("added", added),
-                ("changed", changed),
-                ("kept", kept),
-                ("uneven", uneven),
-            ];
-            for (name, count) in changes {
-                object[name] = json!(count);
-            }
+            object["removed"] = json!(removed);
+            object["added"] = json!(added);
+            object["changed"] = json!(changed);
+            object["kept"] = json!(kept);
+            object["uneven"] = json!(uneven);
         }
         if let Some(joined) = report.joined {
             object["pairs"] = json!(joined.pairs);
@@ -539,7 +534,23 @@ fn line(done: u64, total: u64, elapsed: Duration) -> Option<String> {
 /// What a filter promises and delivers, in one line.
 fn summary(receipt: &Receipt) -> String {
     match receipt {
-        Receipt::Own(receipt) => own_summary(receipt),
+        Receipt::Own(receipt) => {
+            let plan = &receipt.plan;
+            let planned = match plan.kind().capacity() {
+                Capacity::First => "growing from",
+                Capacity::Last => "remembering the last",
+                _ => "planned for",
+            };
+            format!(
+                "{} filter of {}, {}, {planned} {} at {}, rate now {}",
+                plan.kind(),
+                Size(receipt.bytes()),
+                inside(receipt),
+                counted(plan.keys(), "key"),
+                Rate(plan.fpp()),
+                Rate(receipt.fpp)
+            )
+        }
         Receipt::Foreign(receipt) => format!(
             "{} filter of {}, {}, {}, rate now {}",
             receipt.format,
@@ -549,24 +560,6 @@ fn summary(receipt: &Receipt) -> String {
             Rate(receipt.fpp)
         ),
     }
-}
-
-fn own_summary(receipt: &umbel::Receipt) -> String {
-    let plan = &receipt.plan;
-    let planned = match plan.kind().capacity() {
-        Capacity::First => "growing from",
-        Capacity::Last => "remembering the last",
-        _ => "planned for",
-    };
-    format!(
-        "{} filter of {}, {}, {planned} {} at {}, rate now {}",
-        plan.kind(),
-        Size(receipt.bytes()),
-        inside(receipt),
-        counted(plan.keys(), "key"),
-        Rate(plan.fpp()),
-        Rate(receipt.fpp)
-    )
 }
 
 /// Warns of a filter whose keys somebody can try, which is not keyed.

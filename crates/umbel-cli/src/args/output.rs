@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use umbel_sets::Labels;
-use umbel_sets::RowsOf;
+use umbel_sets::{Labels, RowsOf};
 
 use crate::choices::Choice;
 use crate::standard::is_standard;

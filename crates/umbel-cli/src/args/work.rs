@@ -57,6 +57,11 @@ impl Work {
         memory(self.memory)
     }
 
+    /// The byte that ends a line.
+    pub(crate) fn line_end(&self) -> u8 {
+        if self.null { 0 } else { b'\n' }
+    }
+
     /// What is written of lines.
     pub(crate) fn writes(&self) -> FileType {
         if self.null { FileType::Nulls } else { FileType::Text }

@@ -193,22 +193,14 @@ impl Printer<'_> {
             return out.extend_from_slice(format!("{object}\n").as_bytes());
         }
         out.extend_from_slice(text);
-        out.push(self.end());
-    }
-
-    /// The end of a line.
-    fn end(&self) -> u8 {
-        if self.args.work.null { 0 } else { b'\n' }
+        out.push(self.args.work.line_end());
     }
 }
 
 impl Sink for Printer<'_> {
     fn line(&self, found: &Found<'_>, out: &mut Vec<u8>) -> bool {
-        if self.args.files {
-            return false;
-        }
-        if self.args.count {
-            return true;
+        if self.args.files || self.args.count {
+            return self.args.count;
         }
         if self.args.work.voice.json {
             let keys: Vec<_> =
@@ -226,7 +218,7 @@ impl Sink for Printer<'_> {
         out.extend_from_slice(&self.name(found.file));
         out.extend_from_slice(format!(":{}:", found.line).as_bytes());
         out.extend_from_slice(found.text);
-        out.push(self.end());
+        out.push(self.args.work.line_end());
         true
     }
 
@@ -247,7 +239,7 @@ impl Sink for Printer<'_> {
         if count {
             out.extend_from_slice(format!(":{lines}").as_bytes());
         }
-        out.push(self.end());
+        out.push(self.args.work.line_end());
     }
 }
 
@@ -263,9 +255,7 @@ fn report(
     place: &Path,
     voice: Voice,
 ) {
-    let seconds = run.seconds();
-    let tells = run.tells();
-    drop(run);
+    let (seconds, tells) = run.ended();
     if voice.quiet {
         return;
     }

@@ -94,9 +94,7 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
 }
 
 fn report(run: Run, built: &Built, update: bool, voice: Voice) {
-    let seconds = run.seconds();
-    let tells = run.tells();
-    drop(run);
+    let (seconds, tells) = run.ended();
     let Built { files, read, gone, blocks, text, text_read, keys, bytes, .. } = *built;
     let unreadable: Vec<_> = built.unreadable.iter().map(|(path, _)| name(path)).collect();
     if voice.json {

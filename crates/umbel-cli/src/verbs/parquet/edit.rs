@@ -14,7 +14,7 @@ use umbel_parquet::{Added, Edit, Edited, Plan, Reason, Removal};
 use crate::Outcome;
 use crate::args::{ExplainArgs, OutputArgs, Work};
 use crate::lines;
-use crate::output::{print, stdout};
+use crate::output::{only_print, stdout};
 use crate::report::{Run, say};
 use crate::target::{self, FileType};
 use crate::verb::Verb;
@@ -127,8 +127,7 @@ fn change(
     let plan = Plan::new(file, edit, resources)?;
     let voice = work.voice;
     if explain.explain {
-        print(explained(&plan, voice.json))?;
-        return Ok(Outcome::Done);
+        return only_print(explained(&plan, voice.json));
     }
     // Pages have about 1 MiB, which would otherwise be returned to the system.
     umbel_io::keep_memory((resources.memory / 64).min(MOST_KEPT) / resources.threads as u64);
@@ -143,9 +142,7 @@ fn change(
         }
         None => plan.write(&stdout()?, resources)?,
     };
-    let seconds = run.seconds();
-    let tells = run.tells();
-    drop(run);
+    let (seconds, tells) = run.ended();
     if voice.json && !voice.quiet {
         for column in &edited.columns {
             say(&column_json(column).to_string());
