@@ -181,7 +181,7 @@ fn of_any_system<H: Portable>(
         Some(named) => formats::read(file, path, named, &format.param, resources)?,
         None => match own() {
             Ok(filter) => return Ok(Filter::Own(filter)),
-            Err(error) if is_not_umbel(&error) => {
+            Err(error) if matches!(error.downcast_ref(), Some(FileError::NotUmbel(..))) => {
                 formats::recognize(file, path, &error, resources)?
             }
             Err(error) => return Err(error),
@@ -194,10 +194,6 @@ fn of_any_system<H: Portable>(
 /// Whether a filter was not read because it is keyed and no secret was given.
 pub(crate) fn needs_secret(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(FileError::Scheme(SchemeError::SecretNeeded(..))))
-}
-
-fn is_not_umbel(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(FileError::NotUmbel(..)))
 }
 
 /// A filter opened to be replaced, and the lock that keeps others from replacing it meanwhile.
@@ -484,14 +480,12 @@ pub(crate) fn claim_output(
         return Ok((Existing::Replace, None));
     }
     let existing = target::check(path, writes, force)?;
-    match fs::metadata(path) {
-        Ok(meta) if meta.is_file() => {
-            let lock = open_in_place_locked(path)?;
-            check_saved(path)?;
-            Ok((existing, Some(lock)))
-        }
-        _ => Ok((existing, None)),
+    if !path.is_file() {
+        return Ok((existing, None));
     }
+    let lock = open_in_place_locked(path)?;
+    check_saved(path)?;
+    Ok((existing, Some(lock)))
 }
 
 /// An error of work with the filter of `path` and with lines, with the path if it is about the filter.

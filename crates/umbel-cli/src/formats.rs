@@ -103,10 +103,6 @@ pub(crate) fn length(file: &File, path: &Path) -> Result<u64> {
     if state.is_dir {
         bail!("{}: is a directory; name a filter file", path.display());
     }
-    match state.is_file {
-        true => {
-            Ok(wrapped::signature(file, path, None)?.map_or(state.length, |found| found.length()))
-        }
-        false => Ok(state.length),
-    }
+    let signed = if state.is_file { wrapped::signature(file, path, None)? } else { None };
+    Ok(signed.map_or(state.length, |found| found.length()))
 }

@@ -102,17 +102,15 @@ fn page(command: &Command, about: Option<&About>) -> io::Result<Vec<u8>> {
     }
     let Some(about) = about else { return Ok(page) };
     let mut sections = Roff::new();
-    sections.control("SH", ["EXAMPLES"]);
-    for (example, what) in about.examples() {
-        sections.control("TP", []);
-        sections.text([bold(example)]);
-        sections.text([roman(what)]);
-    }
-    sections.control("SH", ["EXIT STATUS"]);
-    for (code, meaning) in about.codes() {
-        sections.control("TP", []);
-        sections.text([bold(code)]);
-        sections.text([roman(meaning)]);
+    let lists: [(_, Vec<_>); 2] =
+        [("EXAMPLES", about.examples().collect()), ("EXIT STATUS", about.codes().collect())];
+    for (title, list) in lists {
+        sections.control("SH", [title]);
+        for (term, meaning) in list {
+            sections.control("TP", []);
+            sections.text([bold(term)]);
+            sections.text([roman(meaning)]);
+        }
     }
     sections.to_writer(&mut page)?;
     Ok(page)

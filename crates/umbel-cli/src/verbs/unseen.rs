@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -213,13 +213,8 @@ fn in_pieces(
     sources: Vec<Source>,
     options: &mut Options,
 ) -> Result<Outcome> {
-    filters::check_large(
-        &large,
-        path,
-        options,
-        &args.names,
-        Keys::Added(None, &args.files, &args.work),
-    )?;
+    let keys = Keys::Added(None, &args.files, &args.work);
+    filters::check_large(&large, path, options, &args.names, keys)?;
     check_options(large.plan(), args).with_context(|| path.display().to_string())?;
     if args.explain.explain {
         return only_print(explain::plan(large.plan(), args.work.voice.json));
@@ -247,7 +242,7 @@ fn in_pieces(
         Ok((report, bytes, lock))
     })?;
     drop(job);
-    saved.journal().remove()?;
+    saved.journal.lock().unwrap_or_else(PoisonError::into_inner).remove()?;
     run.check_keyed(&report)?;
     report.bytes_written += saved.bytes + bytes;
     run.finish(&report, "new", None, &[]);
@@ -352,10 +347,6 @@ struct Saved<'a> {
 }
 
 impl Saved<'_> {
-    fn journal(&self) -> MutexGuard<'_, Journal> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn record(&mut self, filter: Option<&AnyFilter>, at: &Checkpoint, end: bool) -> Result<()> {
         let written = |path: &PathBuf| {
             OutputState::now(path, &self.out).with_context(|| path.display().to_string())

@@ -22,8 +22,7 @@ use crate::filters::{self, Keys};
 use crate::lines::{self, RowsOf};
 use crate::output::{check_target, only_print, refuse_in_place_of, write_text};
 use crate::report::add_warnings;
-use crate::standard;
-use crate::standard::is_standard;
+use crate::standard::{self, is_standard};
 use crate::target::FileType;
 use crate::verb::Verb;
 use crate::verbs::explain;
@@ -156,13 +155,6 @@ struct Bits {
     of_universe: Option<Expected>,
     /// The lowest and the highest rate of a block.
     rates: Option<[f64; 2]>,
-}
-
-impl Bits {
-    /// The candidates that are members for certain: none, if other keys are in the filter.
-    fn certain(&self) -> Option<u64> {
-        self.certain.map(|(alone, unexplained)| if unexplained == 0 { alone } else { 0 })
-    }
 }
 
 /// A search of all possible keys.
@@ -434,8 +426,9 @@ impl Findings {
                 object["posterior_high"] = json!(high);
             }
         }
-        if let (Some(certain), Some((_, unexplained))) = (bits.certain(), bits.certain) {
-            object["certain"] = json!(certain);
+        if let Some((alone, unexplained)) = bits.certain {
+            // If other keys are in the filter, no candidate is a member for certain.
+            object["certain"] = json!(if unexplained == 0 { alone } else { 0 });
             object["unexplained_bits"] = json!(unexplained);
         }
         if let Some(Expected { deniable, .. }) = bits.of_candidates {

@@ -101,13 +101,10 @@ pub(super) fn make_pair(path: &Path) -> Result<()> {
 /// Prints the id of a secret.
 fn tell(path: &Path, secret: &Secret, args: &KeyArgs) -> Result<()> {
     let id = format!("{:016x}", secret.key_id());
-    print(match args.voice.json {
-        true => {
-            let mut object =
-                json!({"type": "key", "file": path.display().to_string(), "key_id": id});
-            add_warnings(&mut object);
-            format!("{object}\n")
-        }
-        false => format!("{id}\n"),
-    })
+    if !args.voice.json {
+        return print(format!("{id}\n"));
+    }
+    let mut object = json!({"type": "key", "file": path.display().to_string(), "key_id": id});
+    add_warnings(&mut object);
+    print(format!("{object}\n"))
 }

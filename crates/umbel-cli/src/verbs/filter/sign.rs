@@ -134,10 +134,7 @@ fn sign_in_place(path: &Path, key: &Signing, format: &FormatArgs) -> Result<()> 
     let length = formats::length(&file, path)?;
     file.rewind().with_context(|| path.display().to_string())?;
     let mut source = PageReader::new(1 << 18, &file).take(length);
-    let copy = |out: &mut (dyn Write + Send)| {
-        io::copy(&mut source, out)?;
-        Ok(())
-    };
+    let copy = |out: &mut (dyn Write + Send)| Ok(io::copy(&mut source, out).map(drop)?);
     filters::write_checked(path, Existing::Replace, Some(key), copy, |new| {
         wrapped::signature(new, path, Some(&Trust::of(key.key.public())))?;
         wrapped::check_whole(new, path, format.named())

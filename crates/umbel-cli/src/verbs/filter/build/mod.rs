@@ -238,7 +238,13 @@ fn build_lines(
             (plan, inputs, report)
         }
         (None, Some(plan)) => (plan, sources, Report::default()),
-        (None, None) => count(args, sources, options)?,
+        // Another pass counts the lines.
+        (None, None) => {
+            let inputs = umbel_sets::sources::rereadable(sources, options)?;
+            let keys = umbel_sets::count(&inputs, options)?.max(1);
+            let (sources, report) = after_counting(inputs);
+            (goal::for_count(args, keys, goal::fpp_of(args))?, sources, report)
+        }
     };
     if args.explain.explain {
         return print(explain::plan(&plan, args.work.voice.json));
@@ -249,8 +255,7 @@ fn build_lines(
         let inputs = umbel_sets::sources::rereadable(inputs, options)?;
         let mut result = None;
         let bytes = filters::write_with(&args.output, existing, key, |out| {
-            let built = umbel_sets::build_in_pieces(&inputs, &plan, hasher, &keys, out, options);
-            let built = built?;
+            let built = umbel_sets::build_in_pieces(&inputs, &plan, hasher, &keys, out, options)?;
             run.check_keyed(&built.0)?;
             result = Some(built);
             Ok(())
@@ -389,19 +394,6 @@ fn build_lists(
     report.bytes_written += filters::write(&filter, &args.output, existing, key)?;
     run.finish(&report, "", Some(&filter.receipt()), &[]);
     Ok(())
-}
-
-/// The plan for as many keys as there are lines, which needs another pass.
-fn count(
-    args: &BuildArgs,
-    sources: Vec<Source>,
-    options: &Options,
-) -> Result<(Plan, Vec<Source>, Report)> {
-    let inputs = umbel_sets::sources::rereadable(sources, options)?;
-    let keys = umbel_sets::count(&inputs, options)?.max(1);
-    let plan = goal::for_count(args, keys, goal::fpp_of(args))?;
-    let (sources, report) = after_counting(inputs);
-    Ok((plan, sources, report))
 }
 
 /// The inputs, to be read again, and the report of the pass that counted their lines.

@@ -73,14 +73,8 @@ impl Base {
     ) -> Result<()> {
         let run = Run::start("filter delta", args.work.voice, &Arc::new(Progress::default()));
         let new = File::open(output).with_context(|| output.display().to_string())?;
-        delta::write(
-            (&self.file, &self.path),
-            (&new, output),
-            (&self.delta, self.existing),
-            key,
-            run,
-        )?;
-        Ok(())
+        let (old, to) = ((&self.file, &*self.path), (&*self.delta, self.existing));
+        delta::write(old, (&new, output), to, key, run).map(drop)
     }
 }
 

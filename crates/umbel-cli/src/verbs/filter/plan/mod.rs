@@ -142,22 +142,16 @@ pub(crate) struct TableArgs {
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
     check_target(args.output.file(), FileType::Text, args.output.replace.force)?;
-    if let Some(text) = table::asked_for(args)? {
-        write_text(args.output.file(), |put| put(&text))?;
-        return Ok(Outcome::Done);
-    }
-    if let Some(text) = ship::asked_for(args)? {
-        write_text(args.output.file(), |put| put(&text))?;
-        return Ok(Outcome::Done);
+    for asked_for in [table::asked_for, ship::asked_for] {
+        if let Some(text) = asked_for(args)? {
+            write_text(args.output.file(), |put| put(&text))?;
+            return Ok(Outcome::Done);
+        }
     }
     let goal = goal(args);
     let advice = advise(&goal)?;
-    let pictures = match &args.pictures.plot {
-        Some(dir) => {
-            Some(pictures::of_plans(dir, args.output.replace.force, &report::plans(&advice))?)
-        }
-        None => None,
-    };
+    let draw = |dir| pictures::of_plans(dir, args.output.replace.force, &report::plans(&advice));
+    let pictures = args.pictures.plot.as_deref().map(draw).transpose()?;
     let text = match args.json {
         true => as_json(&goal, &advice, args.explain, pictures.as_deref().unwrap_or_default()),
         false => report::text(&goal, &advice, args.explain) + &drawn(pictures.as_deref()),
