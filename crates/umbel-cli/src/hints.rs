@@ -67,16 +67,22 @@ fn of_steps(filter: &str, wanted: &str) -> Option<String> {
         let more = steps
             .split(", ")
             .filter(|step| !step.is_empty() && !others.split(", ").any(|other| other == *step));
-        let option = |step| match step {
-            "crlf" | "trim" | "ignore-case" | "raw" => format!("--{step}"),
-            other => format!("--normalize {other}"),
+        let option = |step: &str| match step.split_once(' ') {
+            Some((_, delimiter)) => format!("--csv --delimiter '{delimiter}'"),
+            None if matches!(step, "url" | "email" | "number" | "thousands" | "nfc") => {
+                format!("--normalize {step}")
+            }
+            None => format!("--{step}"),
         };
         more.map(option).collect::<Vec<_>>().join(" ")
     };
     let (add, omit) = (options(there, here), options(here, there));
     let hints =
         [("add", add), ("omit", omit)].into_iter().filter(|(_, options)| !options.is_empty());
-    let hints: Vec<_> = hints.map(|(what, options)| format!("{what} {options}")).collect();
+    let mut hints: Vec<_> = hints.map(|(what, options)| format!("{what} {options}")).collect();
+    if hints == ["omit --crlf"] {
+        hints.push("remove each CR first: tr -d '\\r'".to_owned());
+    }
     (fields == same && !hints.is_empty()).then(|| hints.join(", "))
 }
 
@@ -110,7 +116,16 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
     if let Some(hint) = content::doubt(&start).filter(|_| form.records.end() == b'\n') {
         return Some(hint.to_owned());
     }
+    if start.starts_with(b"sep=") || start.starts_with(b"\"sep=") {
+        return Some("its first line tells Excel the delimiter; --skip 1 leaves it out".into());
+    }
     let (delimiter, header) = match form.records {
+        Records::Lines(_) if is_cut(input.name(), &start) => {
+            return Some(
+                "has line feeds in quotes, and is read line by line; --csv keeps records whole"
+                    .into(),
+            );
+        }
         Records::Csv { delimiter, header, .. } => (delimiter, header),
         Records::Tsv { header, .. } => (b'\t', header),
         _ => return None,
@@ -160,6 +175,16 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
         shown(told),
         shown(found),
     ))
+}
+
+/// Whether a file that is named as CSV has a line that ends in quotes.
+fn is_cut(name: &str, start: &[u8]) -> bool {
+    let mut quoted = false;
+    let cut = |byte: &u8| {
+        quoted ^= *byte == b'"';
+        quoted && *byte == b'\n'
+    };
+    named_form(Path::new(name)) == Some("--csv") && start.iter().any(cut)
 }
 
 /// Whether tab-separated fields are quoted: one begins with a quote, and ends with one or has no other.

@@ -44,8 +44,12 @@ pub(crate) fn options_of_tables(work: &Work, files: &[PathBuf], columns: bool) -
 pub(crate) fn options_of_several(work: &Work, files: &[PathBuf], columns: bool) -> Result<Options> {
     let (key, others) = fields(&work.records.key)?;
     // Lists of keys are no records, whatever their names.
-    let told = if others == [""] { files.get(..1).unwrap_or_default() } else { files };
-    let records = records(work, told, columns, key)?;
+    let told = match others == [""] {
+        true => files.get(..1).unwrap_or_default().to_vec(),
+        false if key.is_empty() => files.to_vec(),
+        false => known(files, work)?,
+    };
+    let records = records(work, &told, columns, key)?;
     let folders = if work.tmp.is_empty() { &[umbel_io::temporary_folder()][..] } else { &work.tmp };
     if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
         bail!("{}: is not a folder; name one for temporary files with --tmp", none.display());

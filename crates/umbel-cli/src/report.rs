@@ -116,6 +116,7 @@ impl Run {
         let report = &report;
         if let Some(Receipt::Own(receipt)) = filter
             && receipt.over_filled
+            && receipt.fpp > receipt.plan.fpp()
             && (self.voice.quiet || !self.voice.json)
         {
             // Printed even when quiet: the rate is no longer the promised one. The JSON report has it.

@@ -5,7 +5,7 @@ use std::slice;
 use crate::filters::room_left;
 use crate::input::{Input, SpoolWriter};
 use crate::keys::keys;
-use crate::records::quote;
+use crate::records::{json_number, quote};
 use crate::{Empty, Error, Form, Normalization, Options, Records};
 
 /// Returns the options that read bare keys, each up to the byte `end`. Keys of lines are not empty, and have no carriage
@@ -25,7 +25,8 @@ pub fn options_of_keys(end: u8, options: &Options) -> Options {
 }
 
 /// Rewrites an input of bare keys, read as [`options_of_keys`] says, as records of [`Form::records`]: `field` is the name of
-/// each key in JSON and in the header, if records have one.
+/// each key in JSON and in the header, if records have one. A line in quotes is a value of CSV. A key that is a number may also
+/// be one of JSON, and then becomes two records.
 ///
 /// # Errors
 /// Read errors and errors of temporary files; [`Error::Key`] for a key that the records cannot represent.
@@ -41,11 +42,15 @@ pub fn records_of_keys(
         rows.row(&row_of(field.as_bytes(), records, field).unwrap_or_default())?;
     }
     keys(slice::from_ref(input), room_left(0, &read.resources)?, &read, |batch| {
-        let row = |key| row_of(key, records, field);
-        batch
-            .iter()
-            .enumerate()
-            .try_for_each(|(i, key)| rows.row(&row(key).map_err(|why| batch.refuse(i, why))?))
+        batch.iter().enumerate().try_for_each(|(i, key)| {
+            if end == b'\n' && matches!(records, Records::Csv { .. }) && is_quoted(key) {
+                return rows.row(key);
+            }
+            if let Some(number) = json_number(key, records).filter(|number| number != key) {
+                rows.row(&member(field, &number))?;
+            }
+            rows.row(&row_of(key, records, field).map_err(|why| batch.refuse(i, why))?)
+        })
     })?;
     rows.finish()
 }
@@ -64,14 +69,24 @@ fn row_of(key: &[u8], records: &Records, field: &str) -> Result<Vec<u8>, &'stati
             row.extend_from_slice(if key.is_empty() { b"\"\"" } else { b"" });
             Ok(row)
         }
-        Records::JsonLines { .. } => {
-            Ok([b"{", &json_text(field.as_bytes())[..], b":", &json_text(key), b"}"].concat())
-        }
+        Records::JsonLines { .. } => Ok(member(field, &json_text(key))),
         _ if key.is_empty() || key.ends_with(b"\r") || key.iter().any(is_outside) => Err(
             "a key that is empty, or has a delimiter or a line end, cannot be a field of such records; leave it out",
         ),
         _ => Ok(row),
     }
+}
+
+/// An object with one member.
+fn member(name: &str, value: &[u8]) -> Vec<u8> {
+    [b"{", &json_text(name.as_bytes())[..], b":", value, b"}"].concat()
+}
+
+/// Whether a line is in quotes, with those in it doubled.
+fn is_quoted(line: &[u8]) -> bool {
+    let [b'"', inner @ .., b'"'] = line else { return false };
+    inner.split(|byte| *byte == b'"').skip(1).step_by(2).all(<[u8]>::is_empty)
+        && inner.iter().filter(|byte| **byte == b'"').count() % 2 == 0
 }
 
 /// A JSON string of any bytes, which need not be UTF-8.

@@ -66,7 +66,7 @@ pub enum Error {
     },
     /// Records without a key cannot be kept if a filter is built or queried; [`Form::keeps_keyless`](crate::Form::keeps_keyless)
     /// names the option that does.
-    #[error("a filter can neither hold nor find records without a key; leave them out")]
+    #[error("records without a key can be neither added nor looked up; leave them out")]
     KeptWithoutKey(&'static str),
     /// The lines of an input cannot be numbered.
     #[error(

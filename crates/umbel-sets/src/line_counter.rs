@@ -22,7 +22,12 @@ pub(crate) struct LineCounter {
 
 impl LineCounter {
     pub(crate) fn new(separator: u8) -> Self {
-        Self { separator, lines: 0, characters: 0 }
+        Self::after(0, separator)
+    }
+
+    /// Counts from the start of a line on.
+    pub(crate) fn after(lines: u64, separator: u8) -> Self {
+        Self { separator, lines, characters: 0 }
     }
 
     pub(crate) fn pass(&mut self, bytes: &[u8]) {

@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use crate::records::{Copied, Flaw, Format, Found};
+use crate::line_counter::LineCounter;
+use crate::records::{Copied, Flaw, Format, Found, Records, json_number};
 use crate::{Error, Form};
 
 /// Cuts bytes into records, for jobs that do not read their inputs from start to end.
 pub struct Rows {
     format: Format,
+    records: Records,
 }
 
 /// The start of an input.
@@ -25,7 +27,7 @@ impl Rows {
     /// # Errors
     /// [`Error::Delimiter`], [`Error::FieldNumber`].
     pub fn new(form: &Form) -> Result<Self, Error> {
-        Ok(Self { format: Format::new(form)? })
+        Ok(Self { format: Format::new(form)?, records: form.records.clone() })
     }
 
     /// Reads the start of an input, `bytes`, which are `all` of it or may continue; `None` if more bytes are needed.
@@ -49,7 +51,7 @@ impl Rows {
     /// may be a text or a number, both.
     pub fn keys_of(&self, value: &[u8]) -> Vec<Vec<u8>> {
         let mut keys = vec![value.to_vec()];
-        keys.extend(self.format.number(value));
+        keys.extend(json_number(value, &self.records));
         for key in &mut keys {
             self.format.normalization.apply(key, 0);
         }
@@ -58,7 +60,7 @@ impl Rows {
     }
 
     /// Passes each record of `bytes`, which start with one, to `see`: its place among them, and its key. They are at `offset`
-    /// of the input `name`, under its `header`. Records that the form leaves out are skipped.
+    /// and behind some `lines`, if they were counted, of the input `name`, under its `header`. Records that the form leaves out are skipped.
     ///
     /// # Errors
     /// Errors for records that cannot be read or have no key, and errors of `see`.
@@ -67,13 +69,19 @@ impl Rows {
         name: &str,
         header: Option<&[u8]>,
         bytes: &[u8],
-        offset: u64,
+        (offset, lines): (u64, Option<u64>),
         mut see: impl FnMut(Range<usize>, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let head = self.format.head(name, header.unwrap_or_default(), true, false)?;
         let head = head.expect("all of it is there");
         let (mut copied, mut at) = (Copied::default(), 0);
-        let failed = |flaw: Flaw, at: usize| self.format.error(flaw, name, offset + at as u64);
+        let failed = |flaw: Flaw, at: usize| {
+            let error = self.format.error(flaw, name, offset + at as u64);
+            match lines {
+                Some(lines) => LineCounter::after(lines, b'\n').locate(error, bytes, offset),
+                None => error,
+            }
+        };
         while at < bytes.len() {
             copied.bytes.clear();
             let (length, found) = head
@@ -97,7 +105,7 @@ mod tests {
     fn no_line_follows_the_last_line_end() {
         let rows = Rows::new(&Form::default()).unwrap();
         let mut seen = Vec::new();
-        rows.each("f", None, b"a\n\nbc\n", 0, |row, key| {
+        rows.each("f", None, b"a\n\nbc\n", (0, None), |row, key| {
             seen.push((row, key.to_vec()));
             Ok(())
         })

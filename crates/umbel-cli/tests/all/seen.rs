@@ -441,7 +441,7 @@ fn what_others_saved_is_not_taken_in_again() {
         for verb in [
             "merge -o o f f",
             "fold -o o f",
-            "convert --kind classic -o o f",
+            "convert --to classic -o o f",
             "overlap f f",
             "pack -o o f",
         ] {

@@ -629,7 +629,9 @@ impl One<'_> {
         let mut last: Option<(Arc<Point>, Start)> = None;
         while let Some((at, length)) = text.next_block()? {
             let bytes = text.block(length);
-            self.see(text.name(), header.as_deref(), bytes, at.0)?;
+            // Those before a part were not counted.
+            let lines = part.of.is_none().then_some(at.1);
+            self.see(path, header.as_deref(), bytes, (at.0, lines))?;
             keys += self.keys.len() as u64;
             let column = self.keys.column();
             let offset = self.temporary.put(column)?;
@@ -670,7 +672,13 @@ impl One<'_> {
     }
 
     /// Collects the keys of a block.
-    fn see(&mut self, name: &str, header: Option<&[u8]>, bytes: &[u8], offset: u64) -> Result<()> {
+    fn see(
+        &mut self,
+        path: &Path,
+        header: Option<&[u8]>,
+        bytes: &[u8],
+        place: (u64, Option<u64>),
+    ) -> Result<()> {
         self.keys.clear();
         if self.reading.lines {
             self.keys.words_of(bytes);
@@ -683,7 +691,8 @@ impl One<'_> {
                 keys.insert(hasher.hash(key), FIELD_PROBES);
                 Ok(())
             };
-            rows.each(name, header, bytes, offset, see)?;
+            let each = rows.each(&path.display().to_string(), header, bytes, place, see);
+            each.map_err(|error| Unreadable::record(error, path))?;
         }
         Ok(())
     }

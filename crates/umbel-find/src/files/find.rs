@@ -698,7 +698,9 @@ impl Lines<'_> {
             let part = &bytes[at..at + length];
             let found = match reading.lines {
                 true => self.lines_with(part, texts),
-                false => self.records_with(text, header, part, at as u64)?,
+                false => {
+                    self.records_with(text, header, part, (text.offset + at as u64, Some(line)))?
+                }
             };
             let mut counted = 0;
             for same in found.chunk_by(|left, right| left.0 == right.0) {
@@ -762,13 +764,13 @@ impl Lines<'_> {
         found
     }
 
-    /// As [`lines_with`](Self::lines_with), for records with a value; they are at `offset` of a block.
+    /// As [`lines_with`](Self::lines_with), for records with a value, which begin at a place and behind some lines of the text.
     fn records_with(
         &self,
         text: &text::Text<'_>,
         header: Option<&[u8]>,
         bytes: &[u8],
-        offset: u64,
+        place: (u64, Option<u64>),
     ) -> Result<Vec<(usize, usize, usize)>> {
         let mut found = Vec::new();
         for rows in &self.run.reading.rows {
@@ -777,7 +779,8 @@ impl Lines<'_> {
                 found.extend(numbers.map(|&number| (row.start, row.end, number)));
                 Ok(())
             };
-            rows.each(text.name(), header, bytes, text.offset + offset, see)?;
+            let each = rows.each(text.name(), header, bytes, place, see);
+            each.map_err(|error| Unreadable::record(error, self.path))?;
         }
         // One row may have a value in several fields.
         found.sort_unstable();

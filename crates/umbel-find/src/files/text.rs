@@ -30,12 +30,27 @@ impl Unreadable {
         || Self(path.display().to_string())
     }
 
+    /// An error of a record that cannot be read, which makes the file one.
+    pub(crate) fn record(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
+        use umbel_sets::Error::{Json, Quote, Ragged};
+        let is_one = matches!(error, Json { .. } | Quote { .. } | Ragged { .. });
+        let error = anyhow::Error::new(error);
+        if is_one { error.context(Self::at(path)()) } else { error }
+    }
+
     /// Why a file cannot be read, if the error is about that; all other errors end the work, and so does too little
     /// memory for a decoder.
     pub(crate) fn reason(error: &anyhow::Error) -> Option<String> {
         let is_one = error.is::<Self>() && !NeedsMemory::is_cause(error);
-        let causes = || error.chain().skip(1).map(ToString::to_string);
-        is_one.then(|| causes().collect::<Vec<_>>().join(": "))
+        let causes =
+            || error.chain().skip(1).map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        // Errors of records name their file, too.
+        let name = error.to_string();
+        let rest = |why: String| match why.strip_prefix(&name) {
+            Some(rest) => rest.trim_start_matches([',', ':', ' ']).to_owned(),
+            None => why,
+        };
+        is_one.then(|| rest(causes()))
     }
 }
 

@@ -120,6 +120,10 @@ pub fn is_other_rule(text: &[u8]) -> bool {
     {
         return true;
     }
+    if text.starts_with(b"server=") || text.starts_with(b"local=") {
+        // With an address behind it, it says where to ask.
+        return !text.ends_with(b"/");
+    }
     match text.strip_prefix(b"||") {
         Some(rule) => whole_domain(rule).is_none(),
         None => text.contains(&b'^') || text.contains(&b'$'),
@@ -279,6 +283,11 @@ fn host_in(text: &str) -> &str {
         Some((scheme, rest)) if !scheme.contains(['/', '?', '#', '\\']) => {
             rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest)
         }
+        // A path may follow, but also what is before an address of mail may have such signs.
+        _ if !text.contains('@') => {
+            let rest = text.strip_prefix("//").unwrap_or(text);
+            rest.split(['/', '?', '#']).next().unwrap_or(rest)
+        }
         _ => text,
     };
     let host = text.rsplit_once('@').map_or(text, |(_, host)| host);
@@ -425,6 +434,8 @@ mod tests {
             ("[Adblock Plus 2.0]", Ok(None)),
             ("address=/ads.example/track.example/0.0.0.0", Ok(Some("ads.example\ntrack.example"))),
             ("local=/ads.example/", Ok(Some("ads.example"))),
+            ("server=/corp.example/10.0.0.53", Ok(None)),
+            ("server=8.8.8.8", Ok(None)),
             ("address=/a..b/", Err(NO_HOST)),
             ("a.example b.example", Err(SEVERAL)),
             ("192.0.2.7", Err(ADDRESS)),
@@ -453,6 +464,9 @@ mod tests {
             ("example.com:443", "example.com"),
             ("http://192.0.2.7/", "192.0.2.7"),
             ("http://[2001:db8::1]/", "2001:db8::1"),
+            ("example.com/path?q", "example.com"),
+            ("//example.com/path", "example.com"),
+            ("a/b@mail.example.com", "mail.example.com"),
             ("2001:DB8::1", "2001:db8::1"),
             ("fe80::1%eth0", "fe80::1"),
         ] {

@@ -5,7 +5,7 @@
 
 use umbel::{KeyDescription, KeyForm, Kind};
 
-use crate::{Error, Form};
+use crate::{Error, Form, Records};
 
 /// Returns the description for a filter made from the keys of a job, which have a form. `names` are the filter's names for
 /// the fields of the key; empty if it uses the job's.
@@ -41,9 +41,26 @@ pub fn keys_of(
         names.iter().try_for_each(|field| say("field", field))?;
     }
     say("type", key_form.name())?;
+    if let Some(step) = whole(&form.records) {
+        say("normalization", &step)?;
+    }
     let steps = form.records.is_raw().then_some("raw").into_iter();
     steps.chain(form.normalization.steps()).try_for_each(|step| say("normalization", step))?;
     Ok(keys)
+}
+
+/// The step that makes a key of a whole record, which is no line.
+fn whole(records: &Records) -> Option<String> {
+    let (form, usual, delimiter) = match *records {
+        _ if !records.key().is_empty() => return None,
+        Records::Lines(_) | Records::Fields { .. } => return None,
+        Records::Csv { delimiter, .. } => ("csv", b',', delimiter),
+        Records::Tsv { delimiter, .. } => ("tsv", b'\t', delimiter),
+        Records::JsonLines { .. } => return Some("jsonl".to_owned()),
+    };
+    let other =
+        (delimiter != usual).then(|| format!(" {}", char::from(delimiter).escape_default()));
+    Some(form.to_owned() + &other.unwrap_or_default())
 }
 
 #[cfg(test)]

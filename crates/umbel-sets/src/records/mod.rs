@@ -450,6 +450,9 @@ impl Kind {
     }
 }
 
+/// The column of a field that a file lacks.
+const NOWHERE: usize = u32::MAX as usize;
+
 impl Format {
     pub(crate) fn new(form: &Form) -> Result<Self, Error> {
         let Form { records, others, ignored, normalization, missing, empty, bad, .. } = form;
@@ -547,14 +550,22 @@ impl Format {
                 None => return Ok(None),
             };
             if !self.kind.is_blank(row) {
-                let columns = |fields: &[String]| self.columns(name, row, start as u64, fields);
                 // Another input may have it.
-                let ignored = |field| match columns(slice::from_ref(field)) {
-                    Err(Error::UnknownField { .. }) => Ok(Vec::new()),
-                    columns => columns,
+                let found = |fields: &[String], without: &[usize]| -> Result<Vec<usize>, Error> {
+                    let column =
+                        |field| match self.columns(name, row, start as u64, slice::from_ref(field))
+                        {
+                            Err(Error::UnknownField { .. }) => Ok(without.to_vec()),
+                            columns => columns,
+                        };
+                    let columns = fields.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+                    Ok(columns.concat())
                 };
-                let ignored = self.ignored.iter().map(ignored).collect::<Result<Vec<_>, _>>()?;
-                let columns = [columns(fields)?, ignored.concat()];
+                let key = match self.missing {
+                    Missing::Refuse => self.columns(name, row, start as u64, fields)?,
+                    _ => found(fields, &[NOWHERE])?,
+                };
+                let columns = [key, found(&self.ignored, &[])?];
                 return head(start + length, Some(start..start + row.len()), columns);
             }
             start += length;
@@ -609,15 +620,6 @@ impl Format {
             Err(Flaw::Quote { flaw: QuoteFlaw::Open, .. }) if goes_on => Ok(()),
             result => result.map(drop),
         }
-    }
-
-    /// The canonical form of a text that is a number in JSON, whose values are compared.
-    pub(crate) fn number(&self, text: &[u8]) -> Option<Vec<u8>> {
-        let is_number = matches!(text.first(), Some(b'-' | b'0'..=b'9'))
-            && text.trim_ascii_end() == text
-            && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
-        let compared = self.kind == Kind::Json && !self.raw;
-        (compared && is_number).then(|| canonical(text, Normalization::default()))
     }
 
     /// The values of the key of a JSON record, as written; none if it lacks one.
@@ -988,6 +990,15 @@ impl Head<'_> {
         let key = copied.key(text, format.normalization)?;
         copied.read(key, format.normalization.read)
     }
+}
+
+/// The canonical form of a text that is a number in JSON, if its values are compared.
+pub(crate) fn json_number(text: &[u8], records: &Records) -> Option<Vec<u8>> {
+    let compared = matches!(records, Records::JsonLines { raw: false, .. });
+    let is_number = matches!(text.first(), Some(b'-' | b'0'..=b'9'))
+        && text.trim_ascii_end() == text
+        && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
+    (compared && is_number).then(|| canonical(text, Normalization::default()))
 }
 
 /// The canonical form of a JSON value, whose strings are normalized.

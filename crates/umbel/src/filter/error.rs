@@ -199,7 +199,7 @@ pub enum MergeError {
     NotComparable(Kind),
     /// The kinds differ.
     #[error(
-        "{left} {0} and {right} {1} filter cannot be merged or compared; build both as the same kind",
+        "{left} {0} and {right} {1} filter cannot be combined; build both as the same kind",
         left = .0.article(), right = .1.article()
     )]
     KindsDiffer(Kind, Kind),

@@ -512,9 +512,9 @@ const CORE: [english: string, chinese: string][] = [
     "{} 过滤器不能合并：两者各代的时间不同，键会过早或过晚被遗忘；请把一方的键添加到另一方，或两个都查询",
   ],
 
-  ["a {} and a {} filter cannot be merged or compared; build both as the same kind", "{} 与 {} 过滤器不能合并或比较；请用同一类型构建"],
-  ["a {} and an {} filter cannot be merged or compared; build both as the same kind", "{} 与 {} 过滤器不能合并或比较；请用同一类型构建"],
-  ["an {} and a {} filter cannot be merged or compared; build both as the same kind", "{} 与 {} 过滤器不能合并或比较；请用同一类型构建"],
+  ["a {} and a {} filter cannot be combined; build both as the same kind", "{} 与 {} 过滤器不能合并；请用同一类型构建"],
+  ["a {} and an {} filter cannot be combined; build both as the same kind", "{} 与 {} 过滤器不能合并；请用同一类型构建"],
+  ["an {} and a {} filter cannot be combined; build both as the same kind", "{} 与 {} 过滤器不能合并；请用同一类型构建"],
   ["the filters hash keys differently ({} and {}); rebuild one of them from its keys", "两个过滤器的哈希方式不同（{} 与 {}）；请用原来的键重建其中一个"],
   [
     "the filters hold keys of different fields or types; build both from the same fields in the same way",
