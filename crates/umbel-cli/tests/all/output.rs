@@ -132,8 +132,9 @@ fn a_run_that_fails_after_it_took_lines_back_is_no_obstacle() {
         run.until("its lines are out", || folder.read_if_there("q") == urls(0..numbers.end));
     }
     run.killed_by(Signal::SIGKILL);
-    let refused = folder.umbel("unseen -q f --jsonl -a q").stdin("{}\n").run();
-    refused.fails(&["q: its first line is not JSON"]);
+    let damaged =
+        folder.umbel("unseen -q f -a q").stdin(b"\x1f\x8b\x08\0\0\0\0\0\0\xffdamaged").run();
+    damaged.fails(&["standard input: "]);
     folder.write("a", urls(0..1000));
     folder.umbel("unseen -q f --fpp 1e-9 -a q a").run().done();
     assert!(folder.read("q") == urls(0..1000));

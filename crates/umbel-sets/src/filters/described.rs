@@ -41,7 +41,7 @@ pub fn keys_of(
         names.iter().try_for_each(|field| say("field", field))?;
     }
     say("type", key_form.name())?;
-    if let Some(step) = whole(&form.records) {
+    if let Some(step) = whole(&form.records).filter(|_| !kind.rows()) {
         say("normalization", &step)?;
     }
     let steps = form.records.is_raw().then_some("raw").into_iter();
