@@ -131,7 +131,7 @@ pub trait ForeignFilter {
         None
     }
 
-    /// Writes its file, byte for byte as the system does.
+    /// Writes its file, byte for byte as the system does. Does not flush `out`.
     ///
     /// # Errors
     /// The errors of `out`.

@@ -14,7 +14,7 @@ use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
 use umbel_io::atomic::{self, Existing};
 use umbel_io::{PageReader, State, wrapped};
 use umbel_sets::journal::{self, Notes};
-use umbel_share::Trust;
+use umbel_share::{FileKind, Trust};
 
 use crate::errors::{Failure, of_file, of_files, of_wrapped};
 use crate::filter::Filter;
@@ -61,6 +61,24 @@ pub(crate) fn own_file(inner: &Inner, what: &str) -> Result<Vec<u8>, Failure> {
     of_inner!(inner, own => Ok(own.to_bytes()), other => Err(not_for(other, what)))
 }
 
+/// Refuses to replace a secret, and a filter or an index by a text.
+pub(crate) fn check_replaced(path: &Path, by_text: bool) -> anyhow::Result<()> {
+    let mut start = Vec::new();
+    // A pipe is not read.
+    if path.is_file()
+        && let Ok(file) = File::open(path)
+    {
+        file.take(FileKind::BYTES as u64).read_to_end(&mut start)?;
+    }
+    let what = match FileKind::of(&start) {
+        Some(FileKind::Secret) => "a secret",
+        Some(FileKind::Filter | FileKind::Packed | FileKind::Delta) if by_text => "a filter",
+        None if by_text && start.starts_with(&umbel_find::MAGIC) => "an index",
+        _ => return Ok(()),
+    };
+    bail!("{}: is {what}, which would be lost; name another file, or remove it", path.display())
+}
+
 /// Writes its file.
 pub(crate) fn save(filter: &Filter, path: &Bound<'_, PyAny>, packed: bool) -> PyResult<()> {
     let py = path.py();
@@ -77,6 +95,7 @@ pub(crate) fn save(filter: &Filter, path: &Bound<'_, PyAny>, packed: bool) -> Py
         let mut origin = origin.as_mut().filter(|origin| origin.is_at(&path.0));
         let written = origin.as_ref().map_or(Ok(None), |origin| origin.claim(&path.0));
         let written = written.and_then(|_lock| {
+            check_replaced(&path.0, false)?;
             let file = atomic::write(&path.0, Existing::Replace, |out| match &packed {
                 Some(packed) => Ok(out.write_all(packed)?),
                 None => write(inner, out),

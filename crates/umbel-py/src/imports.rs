@@ -39,6 +39,8 @@ pub(crate) struct Stream {
     names: Vec<String>,
     /// Whether to read a table of one column as this column.
     only: bool,
+    /// Why nothing follows the last arrays.
+    failed: Option<Failure>,
 }
 
 /// The origin of the arrays.
@@ -61,8 +63,13 @@ impl Stream {
         {
             validate.call0()?;
         }
-        let new =
-            |from, data_type| Self { from: Some(from), data_type, names: Vec::new(), only: false };
+        let new = |from, data_type| Self {
+            from: Some(from),
+            data_type,
+            names: Vec::new(),
+            only: false,
+            failed: None,
+        };
         if keys.hasattr("__arrow_c_stream__")? {
             let capsule = keys.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
             let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast();
@@ -119,8 +126,11 @@ impl Stream {
 
     /// All arrays that are left.
     pub(crate) fn rest(&mut self, py: Python<'_>) -> PyResult<Vec<ArrayRef>> {
-        Ok(self.take(py, usize::MAX, usize::MAX)?.unwrap_or_default())
+        let all = self.take(py, usize::MAX, usize::MAX)?.unwrap_or_default();
+        self.failed.take().map_or(Ok(all), |failed| Err(failed.into()))
     }
+
+    /// As [`next`](Self::next). Before an error come the arrays that preceded it.
 
     fn take(
         &mut self,
@@ -128,12 +138,16 @@ impl Stream {
         most: usize,
         bytes: usize,
     ) -> PyResult<Option<Vec<ArrayRef>>> {
-        let from = self.from.as_mut().expect("it is not dropped");
-        let arrays = py.detach(|| {
+        if let Some(failed) = self.failed.take() {
+            return Err(failed.into());
+        }
+        let Self { from, data_type, names, only, .. } = self;
+        let from = from.as_mut().expect("it is not dropped");
+        let (arrays, failed) = py.detach(|| {
             let (mut arrays, mut rows, mut size) = (Vec::new(), 0, 0_usize);
-            while rows < most && size < bytes {
-                let Some(array) = from.next()? else { break };
-                let data = import(array, &self.data_type, &self.names).map_err(|error| {
+            let mut one = || -> Result<bool, Failure> {
+                let Some(array) = from.next()? else { return Ok(false) };
+                let data = import(array, data_type, names).map_err(|error| {
                     Failure::Value(match error {
                         ArrowError::CDataInterface(why) | ArrowError::InvalidArgumentError(why) => {
                             format!("the array is damaged: {why}")
@@ -144,14 +158,24 @@ impl Stream {
                 rows += data.len();
                 size = size.saturating_add(data.get_slice_memory_size().unwrap_or(0));
                 let array = make_array(data);
-                arrays.push(if self.only {
-                    ArrayRef::clone(array.as_struct().column(0))
-                } else {
-                    array
+                arrays.push(match only {
+                    true => ArrayRef::clone(array.as_struct().column(0)),
+                    false => array,
                 });
-            }
-            Ok::<_, Failure>(arrays)
-        })?;
+                Ok(rows < most && size < bytes)
+            };
+            let failed = loop {
+                match one() {
+                    Ok(true) => {}
+                    ended => break ended.err(),
+                }
+            };
+            (arrays, failed)
+        });
+        match failed {
+            Some(failed) if arrays.is_empty() => return Err(failed.into()),
+            failed => self.failed = failed,
+        }
         py.check_signals()?;
         Ok((!arrays.is_empty()).then_some(arrays))
     }

@@ -30,6 +30,7 @@ use umbel_sets::{
 use crate::calls;
 use crate::errors::{number, of_file};
 use crate::feeds::Feeds;
+use crate::files::check_replaced;
 use crate::forms::{EMPTY, flag, form, fpp, list, option, word};
 use crate::lines::Lines;
 use crate::shapes::{self, Shape};
@@ -154,6 +155,11 @@ pub(crate) fn job<'py>(
             let paths = ["added", "changed", "removed", "kept"].map(|name| path(outs, name));
             let paths = paths.into_iter().collect::<PyResult<Vec<_>>>()?;
             files(&paths).check().map_err(of_job)?;
+            paths
+                .iter()
+                .flatten()
+                .try_for_each(|path| check_replaced(path, true))
+                .map_err(of_job)?;
             has_files = !files(&paths).is_empty();
             options.form.further = tolerance.iter().map(|(column, _)| column.clone()).collect();
             // Under one header, rows have the columns of both inputs.
@@ -388,6 +394,7 @@ fn work(
     if let To::File(out) = &to {
         atomic::check_target(out, Existing::Replace)?;
         compression::check_result_name(out)?;
+        check_replaced(out, true)?;
     }
     let inputs = opened(named, delimiters, options)?;
     let inputs = umbel_sets::align(inputs, None, rows, options)?;

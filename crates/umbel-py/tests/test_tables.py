@@ -288,3 +288,38 @@ def test_parquet_files_and_names_of_files(tmp_path):
         umbel.common(tmp_path / "left.csv", tmp_path / "ids.txt", key="id")
     with pytest.raises(ValueError, match="results are written as text"):
         umbel.dedup(left, out=tmp_path / "out.parquet")
+
+
+def test_whole_floats_are_integers(tmp_path):
+    ids = [10_000_000_007, 2**53, 0, 7, -12_345_678_901]
+    numbers = pa.table({"id": ids})
+    with_missing = pa.table({"id": pa.array([float(one) for one in ids] + [None])})
+    with_fractions = pa.table({"id": pa.array([float(one) for one in ids] + [0.5, -0.0])})
+    for table in (with_missing, with_fractions):
+        assert list(umbel.except_(numbers, table, key="id")) == ["id"]
+    assert list(umbel.common(with_fractions, numbers, key="id"))[1:] == ['"10000000007"', '"9007199254740992"', '"0"', '"7"', '"-12345678901"']
+
+
+def test_results_do_not_replace_filters_indexes_or_secrets(tmp_path):
+    files = {name: tmp_path / name for name in ("filter", "packed", "index", "secret")}
+    umbel.Bloom(100).save(files["filter"])
+    umbel.Bloom(100).save(files["packed"], packed=True)
+    (tmp_path / "text").write_text("a\n")
+    umbel.index(files["index"], tmp_path / "text")
+    files["secret"].write_text("umbel-secret-1:" + "00" * 16 + "\n")
+    before = {path: path.read_bytes() for path in files.values()}
+    for path in files.values():
+        with pytest.raises(ValueError, match="would be lost"):
+            umbel.dedup(["a"], out=path)
+        with pytest.raises(ValueError, match="would be lost"):
+            umbel.diff(["a"], ["b"], added=path)
+    with pytest.raises(OSError, match="is a secret"):
+        umbel.Bloom(100).save(files["secret"])
+    assert before == {path: path.read_bytes() for path in files.values()}
+    umbel.Bloom(100).save(files["filter"])
+
+
+def test_a_tolerance_is_not_negative():
+    for most in (-1, float("nan")):
+        with pytest.raises(ValueError, match="at least 0"):
+            umbel.diff(["k,p", "a,1"], ["k,p", "a,2"], records="csv", key="k", tolerance={"p": most})

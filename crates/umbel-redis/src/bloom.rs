@@ -317,13 +317,30 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// Words of `BF.INSERT` that only valkey-bloom has. They make a filter of valkey-bloom.
 const VALKEY_WORDS: [&str; 3] = ["TIGHTENING", "SEED", "VALIDATESCALETO"];
 
+/// The word that RedisBloom takes an option of `BF.INSERT` or `CF.INSERT` for. It looks at single letters, and passes options on to
+/// append-only files and replicas as clients wrote them.
+pub(crate) fn taken_for(option: Argument<'_>) -> &'static str {
+    let letter = |at: usize| option.bytes().get(at).map(u8::to_ascii_lowercase);
+    match [0, 1, 2].map(letter) {
+        [Some(b'i'), ..] => "ITEMS",
+        [Some(b'c'), ..] => "CAPACITY",
+        [Some(b'e'), Some(b'r'), _] => "ERROR",
+        [Some(b'e'), ..] => "EXPANSION",
+        [Some(b'n'), _, Some(b'c')] => "NOCREATE",
+        [Some(b'n'), ..] => "NONSCALING",
+        _ => "",
+    }
+}
+
 /// `BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] ITEMS item...`, and with valkey-bloom's words
 /// `[TIGHTENING t] [SEED seed] [VALIDATESCALETO n] [ITEMS item...]`
 fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, options @ ..] = arguments else { return Err(Refusal::Arity) };
     let mut creation = Creation::usual();
     let (mut nocreate, mut nonscaling, mut scale_to) = (false, false, None);
-    let mut words = options.iter().take_while(|option| !option.is("ITEMS"));
+    let obeys = context.must_obey();
+    let is = |option: &Argument<'_>, word| option.is(word) || obeys && taken_for(*option) == word;
+    let mut words = options.iter().take_while(|option| !is(option, "ITEMS"));
     let is_valkey = words.any(|option| VALKEY_WORDS.iter().any(|word| option.is(word)));
     let (most_error, most_capacity, most_expansion) = match is_valkey {
         true => (1.0, i64::MAX, i64::from(u32::MAX)),
@@ -338,22 +355,22 @@ fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
             // RedisBloom reports the number of arguments.
             None => return Err(Refusal::Arity),
         };
-        if option.is("ITEMS") {
+        if is(option, "ITEMS") {
             if options.as_slice().is_empty() {
                 return Err(Refusal::Arity);
             }
             break;
         }
         let mut value = || options.next().copied().ok_or(Refusal::Arity);
-        if option.is("CAPACITY") {
+        if is(option, "CAPACITY") {
             creation.capacity = capacity(value()?, "Bad capacity", most_capacity)?;
-        } else if option.is("ERROR") {
+        } else if is(option, "ERROR") {
             creation.error = error_rate(value()?, "Bad error rate")?.min(most_error);
-        } else if option.is("EXPANSION") {
+        } else if is(option, "EXPANSION") {
             creation.expansion = expansion(value()?, "Bad expansion", most_expansion)?;
-        } else if option.is("NOCREATE") {
+        } else if is(option, "NOCREATE") {
             nocreate = true;
-        } else if option.is("NONSCALING") {
+        } else if is(option, "NONSCALING") {
             nonscaling = true;
         } else if option.is("TIGHTENING") {
             let given = value()?.number().ok_or(Refusal::Words("ERR bad tightening ratio"))?;

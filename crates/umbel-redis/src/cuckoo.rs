@@ -3,6 +3,7 @@
 use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo as Filter;
 use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
+use crate::bloom::taken_for;
 use crate::lookup::{EXISTS, MEXISTS, NOT_FOUND, check_not_umbel, exists, look, mexists, seed};
 use crate::server::{
     Access::{Delete, Insert, Read, Update},
@@ -242,11 +243,12 @@ fn insert<const NEW: bool>(context: &Context, arguments: &[Argument<'_>]) -> Ans
     let mut options = options.iter();
     loop {
         let option = options.next().ok_or(Refusal::Arity)?;
-        if option.is("ITEMS") {
+        let taken_for = if context.must_obey() { taken_for(*option) } else { "" };
+        if option.is("ITEMS") || taken_for == "ITEMS" {
             break;
-        } else if option.is("NOCREATE") {
+        } else if option.is("NOCREATE") || taken_for.starts_with('N') {
             nocreate = true;
-        } else if option.is("CAPACITY") {
+        } else if option.is("CAPACITY") || taken_for == "CAPACITY" {
             let value = options.next().ok_or(Refusal::Arity)?;
             creation.capacity = value.integer().ok_or(Refusal::Words("Bad capacity"))?;
         } else {

@@ -240,11 +240,18 @@ fn add_to(
     let hashes = keys.hashes(filter)?;
     let mut tick = None;
     if let AnyFilter::Window(window) = &mut *filter
-        && window.span().is_some()
+        && let Some(span) = window.span()
     {
-        let now = at.unwrap_or_else(|| context.milliseconds());
-        window.advance(now).map_err(refused)?;
-        tick = Some(now);
+        let now = context.milliseconds();
+        let time = at.unwrap_or(now);
+        // A clock that is ahead takes that much from the time of all that is there.
+        if time > now.saturating_add(A_MINUTE.min(span / 10)) && !context.must_obey() {
+            return Err(Refusal::Words(
+                "ERR time in the future: what was added before it would be forgotten",
+            ));
+        }
+        window.advance(time).map_err(refused)?;
+        tick = Some(time);
     }
     if at.is_some() && tick.is_none() {
         return Err(Refusal::Words("ERR the filter has no clock; it needs KIND window with SPAN"));
@@ -323,17 +330,13 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `UM.ADDAT key milliseconds item...`: into a window by time, whose clock never goes back.
 fn addat(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, time, items @ ..] = arguments else { return Err(Refusal::Arity) };
-    let time = self::time(context, *time)?;
+    let time = milliseconds(*time)?;
     reply_all(context, &add_to(context, *key, Some(time), &Keys::Items(items))?)
 }
 
-fn time(context: &Context, time: Argument<'_>) -> Result<u64, Refusal> {
+fn milliseconds(time: Argument<'_>) -> Result<u64, Refusal> {
     let time = time.integer().and_then(|time| u64::try_from(time).ok());
-    let time = time.ok_or(Refusal::Words("ERR the time is not a number of milliseconds"))?;
-    if !context.must_obey() && time > context.milliseconds().saturating_add(A_MINUTE) {
-        return Err(Refusal::Words("ERR time in the future: nothing later would be forgotten"));
-    }
-    Ok(time)
+    time.ok_or(Refusal::Words("ERR the time is not a number of milliseconds"))
 }
 
 /// The largest tolerated difference between clocks, in milliseconds.
@@ -407,7 +410,7 @@ fn remove_from(context: &Context, key: Argument<'_>, keys: &Keys<'_>) -> Result<
 /// Hashes need no secret, and exclude refused keys.
 fn replay(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, time, what, hashes @ ..] = arguments else { return Err(Refusal::Arity) };
-    let time = Some(self::time(context, *time)?).filter(|time| *time > 0);
+    let time = Some(milliseconds(*time)?).filter(|time| *time > 0);
     let parsed = match hashes {
         [hashes] => hashes.bytes().as_chunks(),
         _ => (&[][..], &[][..]),

@@ -131,7 +131,7 @@ impl StatesPlan {
                 let widest = FINGERPRINTS.rev().find(fits).map(|widest| plan(widest, buckets));
                 widest.filter(|plan| plan.error() < 1.0).ok_or_else(|| {
                     let needed = keys as f64 / shared(*FINGERPRINTS.start());
-                    let needed = needed.ceil() as u64 * 2 * BLOCK_BYTES;
+                    let needed = (needed.ceil() as u64).saturating_mul(2 * BLOCK_BYTES);
                     StateError::MemoryTooSmall { keys, bytes: buckets * 2 * BLOCK_BYTES, needed }
                 })
             }

@@ -330,6 +330,7 @@ def refuse(options: Mapping[str, Any]) -> None:
         f"ragged {columned}": options.get("ragged") and not columns,
         f"ignore_columns {columned}": options.get("ignored") and not columns,
         "ignore_columns cannot be used with raw; omit one of them": options.get("ignored") and raw,
+        "tolerance: give each column a number that is at least 0": any(not most >= 0 for _, most in tolerance or []),
         "cells and tolerance cannot be used with raw; omit one of them": (options.get("cells") or tolerance) and raw,
         'by_name=True needs column names: records="csv" or "tsv", with a header': options.get("by_name") and not (columns and header is not False),
         "all=True requires repeated or at_least: it keeps every row of their keys": (

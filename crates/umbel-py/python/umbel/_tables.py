@@ -132,11 +132,27 @@ class Rows(io.RawIOBase):
         pa, types = self._pa, self._pa.types
         if types.is_dictionary(column.type):
             column = column.dictionary.cast(of).take(column.indices)
+        if types.is_floating(of):
+            return self._float(column)
         if not types.is_timestamp(of) and not types.is_time(of):
             return column.cast(of)
         if types.is_timestamp(of) and of.tz:
             column = column.cast(pa.timestamp(of.unit, "UTC"))
         return pa.compute.replace_substring_regex(column.cast(pa.string()), _ZEROS, r"\1\2\3")
+
+    def _float(self, column: Any) -> Any:
+        """A column of floats, of which whole ones have the text of integers; from 10¹⁰ on, pyarrow writes them with an exponent."""
+        pa, compute = self._pa, self._pa.compute
+        # Zero has one text, too.
+        column = compute.add(column, pa.scalar(0, column.type))
+        is_whole = compute.and_(compute.equal(compute.trunc(column), column), compute.less(compute.abs(column), 2.0**63))
+        if compute.all(is_whole).as_py():
+            return column.cast(pa.int64())
+        is_long = compute.fill_null(compute.and_(is_whole, compute.greater_equal(compute.abs(column), 1e10)), False)
+        if not compute.any(is_long).as_py():
+            return column
+        whole = compute.if_else(is_long, column, pa.scalar(0, column.type)).cast(pa.int64())
+        return compute.if_else(is_long, whole.cast(pa.string()), column.cast(pa.string()))
 
     def written(self, name: str) -> str:
         """How the values of a column are written: values of two columns are equal only if that is the same, or one is text."""

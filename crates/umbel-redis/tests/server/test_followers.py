@@ -383,3 +383,25 @@ def test_replayed_commands_are_checked(client):
     assert client("UM.REPLAY", "none", 0, "ADD", one).startswith("NOFILTER")
     assert client("UM.EXISTS", "f", "a") == 0, "an error of a client loses nothing"
     assert client("UM.REPLAY", "f", 0, "LOST") == OK and client("UM.EXISTS", "f", "a").startswith(LOST)
+
+
+def test_words_of_an_append_only_file_are_taken_as_redisbloom_takes_them(tmp_path):
+    """It looks at single letters of an option, and writes options as clients gave them."""
+    commands = [
+        ["BF.INSERT", "f", "Cap", "500", "ITEM", "a", "SEED"],
+        ["BF.INSERT", "g", "e", "3", "Err", "0.1", "nons", "i", "x"],
+        ["CF.INSERT", "c", "CAP", "100", "i", "a"],
+        ["CF.INSERT", "c", "n", "I", "b"],
+    ]
+    folder = tmp_path / "appendonlydir"
+    folder.mkdir()
+    parts = ["".join([f"*{len(words)}\r\n", *(f"${len(word)}\r\n{word}\r\n" for word in words)]) for words in [["SELECT", "0"], *commands]]
+    (folder / "appendonly.aof.1.incr.aof").write_text("".join(parts), newline="")
+    (folder / "appendonly.aof.manifest").write_text("file appendonly.aof.1.incr.aof seq 1 type i\n")
+    with Server(folder=tmp_path, options=["--appendonly", "yes"]) as server, server.client() as client:
+        assert client("BF.MEXISTS", "f", "a", "SEED", "b") == [1, 1, 0]
+        assert client("BF.EXISTS", "g", "x") == 1 and client("CF.MEXISTS", "c", "a", "b", "z") == [1, 1, 0]
+        info = client("BF.INFO", "f"), client("BF.INFO", "g")
+        assert info[0][1] == 500 and info[1][-1] is None
+        # Clients have to write words in full.
+        assert "Unknown argument" in client("BF.INSERT", "h", "CAP", "500", "ITEMS", "a")

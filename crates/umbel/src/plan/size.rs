@@ -65,7 +65,7 @@ impl Shape {
         let plan = |keys| self.plan(keys, fpp, blocks);
         let keeps = |keys| promised(&plan(keys)) <= fpp;
         let mut keys = (self.load * blocks as f64) as u64;
-        let mut above = keys + 1;
+        let mut above = keys.saturating_add(1);
         while keys > 0 && !keeps(keys) {
             above = keys;
             keys -= 1 + keys / 10_000;

@@ -109,8 +109,10 @@ impl<H: Hashing> Window<H> {
     /// Makes an empty filter of the last `span` ticks; `plan.keys` is the most insertions within that time. For
     /// untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
-    /// You choose the tick: a second, a block, a batch. A generation lasts ⌈`span`/(G − 1)⌉ ticks and begins at a
-    /// multiple of that, so filters given the same ticks rotate together.
+    /// You choose the tick: a second, a block, a batch. A generation lasts t = ⌈`span`/(G − 1)⌉ ticks and begins at a
+    /// multiple of that, so filters given the same ticks rotate together. A key is forgotten at most G · t ticks after
+    /// its last insertion. The rate holds if `plan` is for the keys of (G − 1) · t ticks: with few ticks, make `span` a
+    /// multiple of G − 1, which is 3 with the usual 4 generations, or plan for more keys.
     ///
     /// # Errors
     /// As [`with_plan`](Self::with_plan); [`PlanError::Field`] if `span` is 0.
@@ -125,7 +127,8 @@ impl<H: Hashing> Window<H> {
 made_empty!(Window);
 inserts! {
     Window,
-    /// Inserts a key: true if it is certainly not in the window. By time, inserts at the latest tick given.
+    /// Inserts a key: true if it is certainly not in the window. By time, inserts at the latest tick given; before
+    /// the first that is 0, so [advance](Self::advance) to the present one.
 }
 
 impl<H: Hashing> Window<H> {
