@@ -33,14 +33,14 @@ const BYTES_TOGETHER: usize = 256 << 20;
 /// Arrays from an object with the interface. Its library may need the GIL on threads of its own to make them.
 pub(crate) struct Stream {
     /// `None` when this is dropped.
-    from: Option<Origin>,
+    from: Option<Box<Origin>>,
     data_type: DataType,
     /// The columns to read from a table.
     names: Vec<String>,
     /// Whether to read a table of one column as this column.
     only: bool,
     /// Why nothing follows the last arrays.
-    failed: Option<Failure>,
+    failed: Option<Box<Failure>>,
 }
 
 /// The origin of the arrays.
@@ -63,12 +63,9 @@ impl Stream {
         {
             validate.call0()?;
         }
-        let new = |from, data_type| Self {
-            from: Some(from),
-            data_type,
-            names: Vec::new(),
-            only: false,
-            failed: None,
+        let new = |from, data_type| {
+            let from = Some(Box::new(from));
+            Self { from, data_type, names: Vec::new(), only: false, failed: None }
         };
         if keys.hasattr("__arrow_c_stream__")? {
             let capsule = keys.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
@@ -127,11 +124,10 @@ impl Stream {
     /// All arrays that are left.
     pub(crate) fn rest(&mut self, py: Python<'_>) -> PyResult<Vec<ArrayRef>> {
         let all = self.take(py, usize::MAX, usize::MAX)?.unwrap_or_default();
-        self.failed.take().map_or(Ok(all), |failed| Err(failed.into()))
+        self.failed.take().map_or(Ok(all), |failed| Err((*failed).into()))
     }
 
-    /// As [`next`](Self::next). Before an error come the arrays that preceded it.
-
+    /// Up to about as many arrays. Before an error come those that preceded it.
     fn take(
         &mut self,
         py: Python<'_>,
@@ -139,7 +135,7 @@ impl Stream {
         bytes: usize,
     ) -> PyResult<Option<Vec<ArrayRef>>> {
         if let Some(failed) = self.failed.take() {
-            return Err(failed.into());
+            return Err((*failed).into());
         }
         let Self { from, data_type, names, only, .. } = self;
         let from = from.as_mut().expect("it is not dropped");
@@ -174,7 +170,7 @@ impl Stream {
         });
         match failed {
             Some(failed) if arrays.is_empty() => return Err(failed.into()),
-            failed => self.failed = failed,
+            failed => self.failed = failed.map(Box::new),
         }
         py.check_signals()?;
         Ok((!arrays.is_empty()).then_some(arrays))
