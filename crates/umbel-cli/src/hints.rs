@@ -67,12 +67,12 @@ fn of_steps(filter: &str, wanted: &str) -> Option<String> {
         let more = steps
             .split(", ")
             .filter(|step| !step.is_empty() && !others.split(", ").any(|other| other == *step));
-        let option = |step: &str| match step.split_once(' ') {
-            Some((_, delimiter)) => format!("--csv --delimiter '{delimiter}'"),
-            None if matches!(step, "url" | "email" | "number" | "thousands" | "nfc") => {
-                format!("--normalize {step}")
+        let option = |step: &str| match (step, step.split_once(' ')) {
+            (_, Some((_, delimiter))) => format!("--csv --delimiter '{delimiter}'"),
+            ("crlf" | "trim" | "ignore-case" | "raw" | "csv" | "tsv" | "jsonl", _) => {
+                format!("--{step}")
             }
-            None => format!("--{step}"),
+            _ => format!("--normalize {step}"),
         };
         more.map(option).collect::<Vec<_>>().join(" ")
     };
@@ -116,9 +116,6 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
     if let Some(hint) = content::doubt(&start).filter(|_| form.records.end() == b'\n') {
         return Some(hint.to_owned());
     }
-    if start.starts_with(b"sep=") || start.starts_with(b"\"sep=") {
-        return Some("its first line tells Excel the delimiter; --skip 1 leaves it out".into());
-    }
     let (delimiter, header) = match form.records {
         Records::Lines(_) if is_cut(input.name(), &start) => {
             return Some(
@@ -131,6 +128,9 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
         _ => return None,
     };
     let told = input.delimiter().unwrap_or(delimiter);
+    if form.skip == 0 && (start.starts_with(b"sep=") || start.starts_with(b"\"sep=")) {
+        return Some("its first line sets the delimiter for Excel; omit it with --skip 1".into());
+    }
     if start.starts_with(b"{\"") {
         return Some("its first line begins as JSON does; read it with --jsonl".into());
     }
@@ -177,7 +177,7 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
     ))
 }
 
-/// Whether a file that is named as CSV has a line that ends in quotes.
+/// Whether a file that is named as CSV has a line feed in quotes.
 fn is_cut(name: &str, start: &[u8]) -> bool {
     let mut quoted = false;
     let cut = |byte: &u8| {

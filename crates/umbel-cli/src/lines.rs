@@ -46,7 +46,7 @@ pub(crate) fn options_of_several(work: &Work, files: &[PathBuf], columns: bool) 
     // Lists of keys are no records, whatever their names.
     let told = match others == [""] {
         true => files.get(..1).unwrap_or_default().to_vec(),
-        false if key.is_empty() => files.to_vec(),
+        false if key.is_empty() || given_form(&work.records).is_some() => files.to_vec(),
         false => known(files, work)?,
     };
     let records = records(work, &told, columns, key)?;
@@ -132,10 +132,17 @@ fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
 /// As [`options`], of files and folders: the names of the files in them tell how to read records.
 pub(crate) fn options_of_folders(work: &Work, paths: &[PathBuf]) -> Result<Options> {
     let mut files = paths.to_vec();
-    if !work.records.key.is_empty() {
-        files = within(files, work)?;
+    if !work.records.key.is_empty() && given_form(&work.records).is_none() {
+        files = within(files, work, &mut |_, _| {})?;
     }
     options(work, &files)
+}
+
+/// The option that is given for the form of records.
+fn given_form(args: &RecordArgs) -> Option<&'static str> {
+    let given = [args.csv, args.tsv, args.jsonl, args.fields].into_iter();
+    let mut given = given.zip(["--csv", "--tsv", "--jsonl", "--fields"]);
+    given.find_map(|(given, option)| given.then_some(option))
 }
 
 /// The option for the form of records: the one that is given, or if others need one, what all names of files tell.
@@ -144,9 +151,7 @@ fn form_option(
     files: &[PathBuf],
     columns: bool,
 ) -> Result<Option<&'static str>> {
-    let given = [args.csv, args.tsv, args.jsonl, args.fields].into_iter();
-    let mut given = given.zip(["--csv", "--tsv", "--jsonl", "--fields"]);
-    if let Some((_, option)) = given.find(|(given, _)| *given) {
+    if let Some(option) = given_form(args) {
         return Ok(Some(option));
     }
     let named: Vec<_> = files.iter().map(|path| named_form(path)).collect();
@@ -344,15 +349,22 @@ pub(crate) fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
 pub(crate) fn known(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     match &work.files_from {
         Some(list) if is_standard(list) => Ok(files.to_vec()),
-        _ if work.recursive => within(listed(files, work)?, work),
+        _ if work.recursive => within(listed(files, work)?, work, &mut |_, _| {}),
         _ => listed(files, work),
     }
 }
 
-/// The files of folders. What cannot be read is told when the work comes to it.
-fn within(paths: Vec<PathBuf>, work: &Work) -> Result<Vec<PathBuf>> {
+/// The files of folders; `tell` gets what cannot be read, which the work on it tells otherwise.
+fn within(
+    paths: Vec<PathBuf>,
+    work: &Work,
+    tell: &mut dyn FnMut(&Path, anyhow::Error),
+) -> Result<Vec<PathBuf>> {
     let mut room = Room::of_inputs(work.memory());
-    sources::files_of_folders(paths, &mut room, &mut |_, _| Ok(()))
+    sources::files_of_folders(paths, &mut room, &mut |path, error| {
+        tell(path, error);
+        Ok(())
+    })
 }
 
 /// The paths that are named, of files and of folders.
@@ -427,10 +439,8 @@ fn in_folders(paths: Vec<PathBuf>, work: &Work) -> Result<Vec<PathBuf>> {
     if !work.recursive {
         return Ok(paths);
     }
-    let mut room = Room::of_inputs(work.memory());
-    sources::files_of_folders(paths, &mut room, &mut |path, error| {
+    within(paths, work, &mut |path, error| {
         say_left_out(&error.context(path.display().to_string()));
-        Ok(())
     })
 }
 

@@ -317,9 +317,13 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// Words of `BF.INSERT` that only valkey-bloom has. They make a filter of valkey-bloom.
 const VALKEY_WORDS: [&str; 3] = ["TIGHTENING", "SEED", "VALIDATESCALETO"];
 
-/// The word that RedisBloom takes an option of `BF.INSERT` or `CF.INSERT` for. It looks at single letters, and passes options on to
+/// Whether an option of `BF.INSERT` or `CF.INSERT` is this word. RedisBloom looks at single letters, and passes options on to
 /// append-only files and replicas as clients wrote them.
-pub(crate) fn taken_for(option: Argument<'_>) -> &'static str {
+pub(crate) fn is_word(context: &Context, option: Argument<'_>, word: &str) -> bool {
+    option.is(word) || taken_for(option) == word && context.must_obey()
+}
+
+fn taken_for(option: Argument<'_>) -> &'static str {
     let letter = |at: usize| option.bytes().get(at).map(u8::to_ascii_lowercase);
     match [0, 1, 2].map(letter) {
         [Some(b'i'), ..] => "ITEMS",
@@ -338,8 +342,7 @@ fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, options @ ..] = arguments else { return Err(Refusal::Arity) };
     let mut creation = Creation::usual();
     let (mut nocreate, mut nonscaling, mut scale_to) = (false, false, None);
-    let obeys = context.must_obey();
-    let is = |option: &Argument<'_>, word| option.is(word) || obeys && taken_for(*option) == word;
+    let is = |option: &Argument<'_>, word| is_word(context, *option, word);
     let mut words = options.iter().take_while(|option| !is(option, "ITEMS"));
     let is_valkey = words.any(|option| VALKEY_WORDS.iter().any(|word| option.is(word)));
     let (most_error, most_capacity, most_expansion) = match is_valkey {

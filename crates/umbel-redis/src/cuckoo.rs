@@ -3,7 +3,7 @@
 use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo as Filter;
 use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
-use crate::bloom::taken_for;
+use crate::bloom::is_word;
 use crate::lookup::{EXISTS, MEXISTS, NOT_FOUND, check_not_umbel, exists, look, mexists, seed};
 use crate::server::{
     Access::{Delete, Insert, Read, Update},
@@ -243,12 +243,14 @@ fn insert<const NEW: bool>(context: &Context, arguments: &[Argument<'_>]) -> Ans
     let mut options = options.iter();
     loop {
         let option = options.next().ok_or(Refusal::Arity)?;
-        let taken_for = if context.must_obey() { taken_for(*option) } else { "" };
-        if option.is("ITEMS") || taken_for == "ITEMS" {
+        let is = |word| is_word(context, *option, word);
+        if is("ITEMS") {
             break;
-        } else if option.is("NOCREATE") || taken_for.starts_with('N') {
+        } else if is("NOCREATE")
+            || (matches!(option.bytes(), [b'n' | b'N', ..]) && context.must_obey())
+        {
             nocreate = true;
-        } else if option.is("CAPACITY") || taken_for == "CAPACITY" {
+        } else if is("CAPACITY") {
             let value = options.next().ok_or(Refusal::Arity)?;
             creation.capacity = value.integer().ok_or(Refusal::Words("Bad capacity"))?;
         } else {

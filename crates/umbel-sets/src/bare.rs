@@ -5,7 +5,7 @@ use std::slice;
 use crate::filters::room_left;
 use crate::input::{Input, SpoolWriter};
 use crate::keys::keys;
-use crate::records::{json_number, quote};
+use crate::records::{json_number, quote, width};
 use crate::{Empty, Error, Form, Normalization, Options, Records};
 
 /// Returns the options that read bare keys, each up to the byte `end`. Keys of lines are not empty, and have no carriage
@@ -37,13 +37,15 @@ pub fn records_of_keys(
     options: &Options,
 ) -> Result<Input, Error> {
     let (read, records) = (options_of_keys(end, options), &options.form.records);
+    let lines_of_csv = end == b'\n' && matches!(records, Records::Csv { .. });
     let mut rows = SpoolWriter::new(input.name(), options)?;
     if records.has_header() {
         rows.row(&row_of(field.as_bytes(), records, field).unwrap_or_default())?;
     }
     keys(slice::from_ref(input), room_left(0, &read.resources)?, &read, |batch| {
         batch.iter().enumerate().try_for_each(|(i, key)| {
-            if end == b'\n' && matches!(records, Records::Csv { .. }) && is_quoted(key) {
+            let quoted = lines_of_csv && key.starts_with(b"\"");
+            if quoted && matches!(width(records.kind(), key), Ok(Some(1))) {
                 return rows.row(key);
             }
             if let Some(number) = json_number(key, records).filter(|number| number != key) {
@@ -80,13 +82,6 @@ fn row_of(key: &[u8], records: &Records, field: &str) -> Result<Vec<u8>, &'stati
 /// An object with one member.
 fn member(name: &str, value: &[u8]) -> Vec<u8> {
     [b"{", &json_text(name.as_bytes())[..], b":", value, b"}"].concat()
-}
-
-/// Whether a line is in quotes, with those in it doubled.
-fn is_quoted(line: &[u8]) -> bool {
-    let [b'"', inner @ .., b'"'] = line else { return false };
-    inner.split(|byte| *byte == b'"').skip(1).step_by(2).all(<[u8]>::is_empty)
-        && inner.iter().filter(|byte| **byte == b'"').count() % 2 == 0
 }
 
 /// A JSON string of any bytes, which need not be UTF-8.

@@ -304,7 +304,7 @@ impl Beside {
 }
 
 /// How many columns a row has; none if its kind has no columns. Refuses anything but an object for JSON.
-pub(super) fn width(kind: Kind, row: &[u8]) -> Result<Option<usize>, Flaw> {
+pub(crate) fn width(kind: Kind, row: &[u8]) -> Result<Option<usize>, Flaw> {
     match kind {
         Kind::Json => members(row).map(|_| None),
         Kind::Lines(_) | Kind::Fields(_) => Ok(None),

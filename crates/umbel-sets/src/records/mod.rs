@@ -38,7 +38,7 @@ use std::slice;
 
 use memchr::{memchr, memchr2_iter, memrchr};
 
-pub(crate) use beside::{Beside, Prefixes, Start, members};
+pub(crate) use beside::{Beside, Prefixes, Start, members, width};
 pub use normalize::{Normalization, ReadKey};
 pub(crate) use rank::rank;
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
@@ -951,7 +951,7 @@ impl Head<'_> {
     /// Whether a row to be joined has the columns of its input, or is an object.
     fn can_be_joined(&self, row: &[u8]) -> bool {
         let Some(wanted) = self.width else { return true };
-        let found = beside::width(self.format.kind, self.format.kind.text(row));
+        let found = width(self.format.kind, self.format.kind.text(row));
         found.is_ok_and(|found| found.is_none_or(|found| found == wanted))
     }
 
