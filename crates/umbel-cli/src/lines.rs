@@ -133,7 +133,7 @@ fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
 pub(crate) fn options_of_folders(work: &Work, paths: &[PathBuf]) -> Result<Options> {
     let mut files = paths.to_vec();
     if !work.records.key.is_empty() && given_form(&work.records).is_none() {
-        files = within(files, work, &mut |_, _| {})?;
+        files = within(files, work, false)?;
     }
     options(work, &files)
 }
@@ -349,20 +349,18 @@ pub(crate) fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
 pub(crate) fn known(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     match &work.files_from {
         Some(list) if is_standard(list) => Ok(files.to_vec()),
-        _ if work.recursive => within(listed(files, work)?, work, &mut |_, _| {}),
+        _ if work.recursive => within(listed(files, work)?, work, false),
         _ => listed(files, work),
     }
 }
 
-/// The files of folders; `tell` gets what cannot be read, which the work on it tells otherwise.
-fn within(
-    paths: Vec<PathBuf>,
-    work: &Work,
-    tell: &mut dyn FnMut(&Path, anyhow::Error),
-) -> Result<Vec<PathBuf>> {
+/// The files of folders. What cannot be read is told if `tells`, and otherwise when the work comes to it.
+fn within(paths: Vec<PathBuf>, work: &Work, tells: bool) -> Result<Vec<PathBuf>> {
     let mut room = Room::of_inputs(work.memory());
     sources::files_of_folders(paths, &mut room, &mut |path, error| {
-        tell(path, error);
+        if tells {
+            say_left_out(&error.context(path.display().to_string()));
+        }
         Ok(())
     })
 }
@@ -436,12 +434,7 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
 
 /// With --recursive, the files of a folder in its place.
 fn in_folders(paths: Vec<PathBuf>, work: &Work) -> Result<Vec<PathBuf>> {
-    if !work.recursive {
-        return Ok(paths);
-    }
-    within(paths, work, &mut |path, error| {
-        say_left_out(&error.context(path.display().to_string()));
-    })
+    if work.recursive { within(paths, work, true) } else { Ok(paths) }
 }
 
 /// As [`open`], for work that reads more than once.

@@ -155,11 +155,9 @@ pub(crate) fn job<'py>(
             let paths = ["added", "changed", "removed", "kept"].map(|name| path(outs, name));
             let paths = paths.into_iter().collect::<PyResult<Vec<_>>>()?;
             files(&paths).check().map_err(of_job)?;
-            paths
-                .iter()
-                .flatten()
-                .try_for_each(|path| check_replaced(path, true))
-                .map_err(of_job)?;
+            for path in paths.iter().flatten() {
+                check_replaced(path, true).map_err(of_job)?;
+            }
             has_files = !files(&paths).is_empty();
             options.form.further = tolerance.iter().map(|(column, _)| column.clone()).collect();
             // Under one header, rows have the columns of both inputs.
