@@ -49,7 +49,7 @@ fn make_samples() -> Vec<Sample> {
         Window::with_plan(&plan(Kind::Window, 4, keys, 0.01, 2048, 8), hasher(plain)).unwrap()
     };
     let by_time = plan(Kind::Window, 3, 30, 0.01, 1536, 8);
-    let by_time = Window::by_time(&by_time, hasher(keyed), 7).unwrap();
+    let by_time = Window::by_time(&by_time, hasher(keyed), 8).unwrap();
     let coded = plan(Kind::Coded, 13, 60, 0.1, 1024, 1);
     let counting = plan(Kind::Counting, 4, 60, 0.01, 4 * 512, 8);
     let stable = plan(Kind::Stable, 3, 60, 0.5, 3 * 512, 1);
