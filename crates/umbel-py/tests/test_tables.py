@@ -75,6 +75,16 @@ def test_tables_are_inputs(of, tmp_path):
     assert pd.read_csv(tmp_path / "gone.csv")["id"].tolist() == [7]
 
 
+@pytest.mark.parametrize("of", [pa.int64(), pa.uint64(), pa.int8()], ids=str)
+def test_integers_next_to_nulls_are_exact(of):
+    most = (1 << (of.bit_width - str(of).startswith("i"))) - 1
+    table = pa.table({"k": ["a", "b"], "id": pa.array([most, None], of)})
+    for given in (table, pl.from_arrow(table)):
+        rows = umbel.dedup(given, key="k").to_pandas()
+        assert rows["id"][0] == most and rows["id"].isna().tolist() == [False, True] and str(rows["id"].dtype).lower() == str(of)
+    assert umbel.dedup(table.slice(0, 1), key="k").to_pandas()["id"].dtype == str(of)
+
+
 VALUES = strategies.one_of(strategies.none(), strategies.text(strategies.sampled_from('0a ,"\n\té'), max_size=3))
 
 

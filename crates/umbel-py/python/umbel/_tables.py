@@ -291,11 +291,18 @@ class Lines:
     def to_pandas(self, **options: Any) -> Any:
         """A pandas table. `options` go to ``pandas.read_csv`` or ``read_json``, such as ``dtype={"id": "str"}``.
 
-        If a table was an input, columns have its types.
+        If a table was an input, columns have its types; integers next to missing values become pandas' nullable ones. Without one,
+        pandas reads those as floats, which round integers beyond 2⁵³: give ``dtype={"id": "Int64"}``.
         """
         records = self._columns("to_pandas")
         if self._schemas and not options:
-            return self.to_arrow().to_pandas()
+            table = self.to_arrow()
+            # As floats, pandas' own choice next to missing values, integers beyond 2⁵³ would be rounded.
+            rows = table.to_pandas(integer_object_nulls=True)
+            for at, column in enumerate(table.columns):
+                if column.null_count and (of := str(column.type)).strip("u").startswith("int"):
+                    rows.isetitem(at, rows.iloc[:, at].astype(of.replace("int", "Int").replace("u", "U")))
+            return rows
         import pandas  # type: ignore[import-untyped,unused-ignore]
 
         if records == "jsonl":
