@@ -643,15 +643,17 @@ impl Cascade {
         secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let hasher = hasher(seed, secret)?;
-        let (included_hashes, key_form) = hashes(included, hasher.clone())?;
-        let (excluded_hashes, _) = hashes(excluded, hasher.clone())?;
+        let (included_hashes, included_form) = hashes(included, hasher.clone())?;
+        let (excluded_hashes, excluded_form) = hashes(excluded, hasher.clone())?;
+        // Both are asked for.
+        let form_of_both = included_form.into_iter().chain(excluded_form).reduce(KeyForm::with);
         let form = if exact_list { Form::List } else { Form::Levels };
         let built = included.py().detach(|| {
             let [n, s] = [&included_hashes, &excluded_hashes].map(|list| list.len() as u64);
             let plan = Plan::for_lists(Variant::Cascade { form }, n.max(1), s, fpp)?;
             umbel::Cascade::build_with_plan(&plan, &included_hashes, &excluded_hashes, hasher)
         });
-        Ok(extended(filled(built.map(AnyFilter::Cascade), key_form)?, Self))
+        Ok(extended(filled(built.map(AnyFilter::Cascade), form_of_both)?, Self))
     }
 }
 

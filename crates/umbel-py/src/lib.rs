@@ -26,11 +26,11 @@
 //! | `update` | one file that several processes change |
 //! | `methods` | what all filters do in Python |
 //! | `parts` | one set in several filters |
-//! | `shapes`, `feeds`, `lines`, `jobs` | exact set operations: inputs of bare keys, inputs that come from Python, the lines found, the jobs |
+//! | `shapes`, `feeds`, `lines`, `forms`, `jobs` | exact set operations: inputs of bare keys, inputs that come from Python, the lines found, options, the jobs |
 //! | `find` | indexes of many files, and the lines that hold a text |
 //! | `parquet` | filters for Parquet files that have none |
 //!
-//! Each module uses the ones above it.
+//! Each module uses the ones above it; `inner` also knows `shared`, and `filter` knows `files`.
 
 #![allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 

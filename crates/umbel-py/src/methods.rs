@@ -189,7 +189,7 @@ impl Filter {
     }
 
     /// Shrinks a filter that turned out too large, at its planned rate, to room for `keys` keys, or for the estimated number of
-    /// keys in it if that is more. Its size is divided by one of its divisors: large sizes have many, but sizes below 128 KiB
+    /// keys in it if that is certainly more. Its size is divided by one of its divisors: large sizes have many, but sizes below 128 KiB
     /// may have none that keeps the rate, and the filter then stays as it is.
     ///
     /// Blocked, classic, sliced and counting filters shrink; others raise a `ValueError`.

@@ -97,10 +97,11 @@ fn answer_rows(
     answers: &mut [bool],
 ) -> Result<(), Failure> {
     // Fields are text.
-    if let Access::Write(Inner::Own(own), Operation::Add) = access {
+    if let (Access::Write(Inner::Own(own), Operation::Add), 1..) = (&mut *access, rows.len()) {
         refuse_form(form_of_rows(own.description())?, |held| held != KeyForm::Bytes)?;
         let mut held = own.description().clone();
-        let unnamed = held.form().is_none() && held.values("field").next().is_none();
+        let unnamed =
+            own.is_empty() && held.form().is_none() && held.values("field").next().is_none();
         if unnamed && !own.kind().rows() {
             names.iter().try_for_each(|name| held.push("field", name))?;
             own.describe(held);

@@ -336,6 +336,8 @@ def test_static():
         assert all(cascade.contains_many(block)) and not any(cascade.contains_many(allow))
     with pytest.raises(ValueError):
         umbel.Cascade(["a"], ["a"])
+    mixed = umbel.Cascade(["a"], [5])
+    assert "a" in mixed and 5 not in mixed
 
 
 def test_threads_use_one_filter():

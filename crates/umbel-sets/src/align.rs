@@ -319,6 +319,10 @@ fn beyond(names: &Names, others: &Names) -> Vec<u32> {
 /// A record's length without its end, and whether it is one: an empty line is not. A broken one has no known end.
 type Next = (usize, Result<bool, Flaw>);
 
+fn most(options: &Options, share: u64) -> usize {
+    (options.resources.memory / share).clamp(1 << 16, u64::from(u32::MAX)) as usize
+}
+
 /// The rows of an input with its columns in another order, another delimiter, or unreadable rows left out.
 pub(crate) struct Rewritten<R> {
     source: R,
@@ -347,6 +351,8 @@ pub(crate) struct Rewritten<R> {
     started: bool,
     /// Whether the header was passed.
     headed: bool,
+    /// A record may use one part in this many of the memory cap.
+    share: u64,
     /// The maximum bytes of a record, and the maximum columns of one that is reordered.
     most: usize,
     most_columns: usize,
@@ -386,10 +392,18 @@ impl<R: Read> Rewritten<R> {
             started: false,
             headed: false,
             most_columns: (options.resources.memory / COLUMN) as usize,
-            most: (options.resources.memory / SHARE).clamp(1 << 16, u64::from(u32::MAX)) as usize,
+            share: SHARE,
+            most: most(options, SHARE),
             out: Vec::new(),
             given: 0,
         })
+    }
+
+    /// Is one of several that are read side by side, each with `room` bytes of memory: two may have the longest record.
+    pub(crate) fn within(mut self, room: u64, options: &Options) -> Self {
+        self.share = SHARE * (options.resources.memory / room / 2).max(1);
+        self.most = most(options, self.share);
+        self
     }
 
     /// Puts the columns in the order of `header`, under which the rows are written.
@@ -554,7 +568,7 @@ impl<R: Read> Rewritten<R> {
     /// The error for the present record, which needs a memory cap in proportion to its length, but at least `least`.
     fn refused(&self, length: u64, least: u64) -> Error {
         let at = Place { line: Some(self.passed.place()), ..Place::new(&self.name, self.offset) };
-        let (cap, least) = (SHARE * self.most as u64, least.max(SHARE * length));
+        let (cap, least) = (self.share * self.most as u64, least.max(self.share * length));
         Error::LongLine { at, length, cap, least: least.next_multiple_of(1 << 20) }
     }
 

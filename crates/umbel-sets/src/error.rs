@@ -242,6 +242,14 @@ pub enum Error {
         /// The first two columns of that name, from 1.
         columns: [usize; 2],
     },
+    /// A join's key has a column of an input twice.
+    #[error("{name}: the key has field {field} twice; name each field of a joined key once")]
+    KeyTwice {
+        /// The input's name.
+        name: String,
+        /// The column, from 1, or the member's name.
+        field: String,
+    },
     /// A column of the second input has the same name as one of the first, besides the key.
     #[error(
         "{name}: {}",
@@ -387,11 +395,14 @@ pub struct Place {
     /// The line and the column, both from 1, if they could be counted. Lines end where records do; columns count
     /// characters.
     pub line: Option<(u64, u64)>,
+    /// Whether lines that were left out are not counted.
+    pub is_partial: bool,
 }
 
 impl Place {
     pub(crate) fn new(name: &str, offset: u64) -> Self {
-        Self { name: name.to_owned(), offset, line: (offset == 0).then_some((1, 1)) }
+        let line = (offset == 0).then_some((1, 1));
+        Self { name: name.to_owned(), offset, line, is_partial: false }
     }
 }
 
@@ -402,7 +413,8 @@ impl std::fmt::Display for Place {
             // Most records begin a line.
             Some((line, 1)) => write!(f, "{}, line {line}", self.name),
             Some((line, column)) => write!(f, "{}, line {line}, column {column}", self.name),
-        }
+        }?;
+        f.write_str(if self.is_partial { ", not counting those left out" } else { "" })
     }
 }
 

@@ -103,7 +103,7 @@ impl Stream {
 
     fn open_whole(self, threads: usize, options: &Options, room: u64) -> Result<Box<dyn Read>> {
         // The other half is for a long line.
-        let (memory, room) = (options.resources.memory, room / 2);
+        let (memory, row_room, room) = (options.resources.memory, room, room / 2);
         let about = || self.name.clone();
         let tell = (self.name.clone(), options.resources.notice);
         let decompressed =
@@ -124,12 +124,29 @@ impl Stream {
             Origin::Bytes(bytes) => decompressed(bytes)?,
             Origin::Lines(bytes) => bytes,
         };
-        let rewritten = |bytes| Rewritten::new(&self.name, bytes, self.delimiter, options);
+        let rewritten = |bytes| {
+            let rows = Rewritten::new(&self.name, bytes, self.delimiter, options)?;
+            Ok::<_, Error>(rows.within(row_room, options))
+        };
         Ok(match &self.under {
             Some(header) => Box::new(rewritten(bytes)?.under(header)?),
             None if rewrites(self.delimiter, &options.form) => Box::new(rewritten(bytes)?),
             None => bytes,
         })
+    }
+
+    /// Whether its rows are not copied as they are.
+    fn rewrites(&self, options: &Options) -> bool {
+        self.under.is_some() || rewrites(self.delimiter, &options.form)
+    }
+
+    /// Reads a pipe ahead, into a temporary file.
+    fn read_ahead(&mut self, resources: &Resources) -> Result<()> {
+        if let (Some(_), Origin::Bytes(pipe)) = (self.pipe, &mut self.from) {
+            let opened = std::mem::replace(pipe, Box::new(io::empty()));
+            *pipe = ahead::read_ahead(opened, resources)?;
+        }
+        Ok(())
     }
 
     /// Another stream of the same file, if it is a file.
@@ -147,7 +164,7 @@ impl Stream {
         options: &Options,
         room: u64,
     ) -> Result<Input> {
-        let row_by_row = self.under.is_some() || rewrites(self.delimiter, &options.form);
+        let row_by_row = self.rewrites(options);
         let (name, mut bytes) = self.open(threads, options, room)?;
         let input = spool.add(&name, &mut *bytes)?;
         Ok(if row_by_row { input.copied() } else { input })
@@ -445,13 +462,11 @@ fn check_pipes(sources: &mut [Source]) -> Result<()> {
 /// # Errors
 /// Temporary-file errors.
 pub fn read_ahead(mut sources: Vec<Source>, resources: &Resources) -> Result<Vec<Source>> {
-    let pipes = streams(&mut sources).filter(|stream| stream.pipe.is_some());
-    for Stream { from, .. } in pipes.take(MOST_PIPES).skip(1) {
-        if let Origin::Bytes(pipe) = from {
-            let opened = std::mem::replace(pipe, Box::new(io::empty()));
-            *pipe = ahead::read_ahead(opened, resources)?;
-        }
-    }
+    streams(&mut sources)
+        .filter(|stream| stream.pipe.is_some())
+        .take(MOST_PIPES)
+        .skip(1)
+        .try_for_each(|stream| stream.read_ahead(resources))?;
     Ok(sources)
 }
 
@@ -476,8 +491,20 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
         }
     }
     let Resources { memory, threads, .. } = options.resources;
-    let most = compression::decoders(memory).min(threads);
-    let side_by_side = streams.len().min(most.max(pipes.min(MOST_PIPES))).max(1);
+    let decoders = compression::decoders(memory);
+    let most = decoders.min(threads);
+    // Pipes wait for each other; those that have no room for a decoder or for rows are copied as they are meanwhile.
+    let rewritten = streams.iter().any(|(_, stream)| {
+        let stream = stream.lock().expect("no thread panics");
+        stream.as_ref().is_some_and(|stream| stream.rewrites(options))
+    });
+    let beside = pipes.min(MOST_PIPES).min(if rewritten { most } else { decoders });
+    let side_by_side = streams.len().min(most.max(beside)).max(1);
+    for (_, stream) in streams.iter().take(MOST_PIPES).skip(side_by_side) {
+        if let Some(stream) = &mut *stream.lock().expect("no thread panics") {
+            stream.read_ahead(&options.resources)?;
+        }
+    }
     let room = if side_by_side > 1 { memory / side_by_side as u64 } else { u64::MAX };
     // Threads that are not needed for other streams.
     let inside = threads / side_by_side;
@@ -494,14 +521,18 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
         let mut spool = spool.unwrap_or_else(|| Spool::new(&options.resources));
         let result = stream.spool(&mut spool, inside, options, room);
         spools.lock().expect("no thread panics").push(spool);
-        let again = again.filter(|_| result.as_ref().is_err_and(NeedsMemory::is_cause));
+        let needs_memory = |error: &anyhow::Error| {
+            NeedsMemory::is_cause(error)
+                || matches!(error.downcast_ref(), Some(Error::LongLine { .. }))
+        };
+        let again = again.filter(|_| result.as_ref().is_err_and(needs_memory));
         if result.is_err() && again.is_none() {
             failed.fetch_min(number, Relaxed);
         }
         Some((again, result))
     });
     for ((place, _), (again, result)) in streams.iter().zip(spooled.into_iter().flatten()) {
-        // Alone, a decoder may have a larger window.
+        // Alone, a decoder may have a larger window, and a row more bytes.
         let result = match again {
             Some(stream) => {
                 let mut spool = Spool::new(&options.resources);

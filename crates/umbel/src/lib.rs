@@ -219,7 +219,7 @@ pub use kinds::blocked::Shared;
 pub use kinds::blocked::{Shard, ShardIndex, Shards};
 #[doc(hidden)]
 pub use kinds::bloomier::{BloomierBuilder, BloomierShard};
-pub use kinds::planning::ParseKindError;
+pub use kinds::dispatch::ParseKindError;
 #[doc(inline)]
 pub use math::{Estimate, Overlap, Spread};
 pub use parts::Parts;

@@ -132,6 +132,8 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
         let hasher = secret.clone().map_or_else(KeyHasher::default, KeyHasher::keyed);
         let keys =
             umbel_sets::keys_of(kind.kind(), &options.form, &args.names.names, KeyForm::Text)?;
+        // Something else in the journal's place stops the run before a filter is made.
+        Notes::of(path)?;
         // Another run may have created it meanwhile; then use that file.
         match make(path, &plan, hasher, keys, &options) {
             Err(error) if !path.exists() => return Err(error),

@@ -63,6 +63,17 @@ impl Beside {
         prefixes: Prefixes<&str>,
     ) -> Result<Self, Error> {
         let [left, right] = [Side::new(&starts[0], format)?, Side::new(&starts[1], format)?];
+        for (start, side) in starts.iter().zip([&left, &right]) {
+            let mut fields = match format.kind {
+                Kind::Json => side.members.iter().flatten().cloned().collect(),
+                _ => side.key.iter().map(|column| (column + 1).to_string()).collect::<Vec<_>>(),
+            };
+            fields.sort_unstable();
+            if let Some(twice) = fields.windows(2).find(|pair| pair[0] == pair[1]) {
+                let (name, field) = (start.name.to_owned(), twice[0].clone());
+                return Err(Error::KeyTwice { name, field });
+            }
+        }
         let (kind, prefixes) = (format.kind, prefixes.map(|prefix| prefix.map(str::to_owned)));
         let mut beside = Self { kind, left, right, prefixes, header: None };
         if format.header {

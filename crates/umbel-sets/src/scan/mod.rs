@@ -34,7 +34,7 @@ use crate::budget::Budget;
 use crate::error::Place;
 use crate::hash::LineHasher;
 use crate::input::{Input, ReadFrom, lengths};
-use crate::records::{Flaw, Format, KeyAt, Layout, Prefixes, Record};
+use crate::records::{Bad, Flaw, Format, KeyAt, Layout, Prefixes, Record};
 use crate::report::{Progress, Report};
 use crate::{Error, Options};
 use batch::Origin;
@@ -195,6 +195,8 @@ pub(crate) struct Scanner<'a> {
     /// Held while the head of an input is read.
     heads: Mutex<()>,
     pub(crate) progress: &'a Progress,
+    /// Whether copied inputs may lack lines of theirs.
+    leaves_out: bool,
 }
 
 impl<'a> Scanner<'a> {
@@ -214,7 +216,9 @@ impl<'a> Scanner<'a> {
         let chunk = (budget.chunk / share).max(1);
         let progress = &options.resources.progress;
         let (kept, heads) = (budget.kept / share, Mutex::default());
-        Ok(Self { budget, hasher, format, chunk, kept, heads, progress })
+        let form = &options.form;
+        let leaves_out = form.skip > 0 || form.comment.is_some() || form.bad == Bad::Skip;
+        Ok(Self { budget, hasher, format, chunk, kept, heads, progress, leaves_out })
     }
 
     /// Uses whole rows as keys; the fields of the key must still be present.
@@ -268,9 +272,12 @@ impl<'a> Scanner<'a> {
     /// that can no longer be found is unchanged.
     pub(crate) fn located(&self, mut error: Error, inputs: &[Input]) -> Error {
         if let Some(place) = error.place()
-            && place.line.is_none()
             && let Some(input) = inputs.iter().find(|input| input.name() == place.name)
         {
+            place.is_partial = input.copied && self.leaves_out;
+            if place.line.is_some() {
+                return error;
+            }
             let counted = input
                 .open()
                 .and_then(|reader| reader.count_lines(place.offset, self.format.kind.end()));

@@ -366,7 +366,9 @@ fn next_frame(file: &File, path: &Path, at: &mut u64) -> Result<Option<(Frame, u
     let context = || path.display().to_string();
     if *at == 0 {
         let mut start = [0; START.len()];
-        if !whole(file.read_exact_at(&mut start, 0)).with_context(context)? {
+        let length = file.metadata().with_context(context)?.len().min(START.len() as u64) as usize;
+        file.read_exact_at(&mut start[..length], 0).with_context(context)?;
+        if length < START.len() && START.starts_with(&start[..length]) {
             return Ok(None);
         }
         if start[..MAGIC] != START[..MAGIC] {

@@ -32,7 +32,6 @@ use crate::format;
 use crate::kinds::attributes::Attributes;
 use crate::kinds::counting::Counting;
 use crate::kinds::prelude::*;
-use crate::plan::Kind;
 
 macro_rules! any {
     ([] $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*) => {

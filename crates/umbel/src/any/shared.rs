@@ -9,7 +9,7 @@ use crate::bits::{AHEAD, AtomicBlock, Kernel, WritableBlocks, WritableFile};
 use crate::filter::file::{Declared, Opened};
 use crate::format::{self, KeyDescription, Reader};
 use crate::kinds::prelude::*;
-use crate::kinds::{blocked, classic, sliced, spread};
+use crate::kinds::{blocked, classic, scattered, sliced};
 
 /// A filter in a file that any number of threads and processes insert into and query at the same time, without locks:
 /// each sees the others' keys immediately. For blocked, classic and sliced filters.
@@ -233,8 +233,8 @@ impl<H: Hashing> SharedFile<H> {
     #[inline]
     fn all(&self, hash: KeyHash, each: impl FnMut(u64) -> bool) -> bool {
         match self.plan.kind() {
-            Kind::Classic => spread::positions::<classic::Plans>(&self.plan, hash).all(each),
-            _ => spread::positions::<sliced::Plans>(&self.plan, hash).all(each),
+            Kind::Classic => scattered::positions::<classic::Plans>(&self.plan, hash).all(each),
+            _ => scattered::positions::<sliced::Plans>(&self.plan, hash).all(each),
         }
     }
 

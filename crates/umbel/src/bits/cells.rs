@@ -4,8 +4,8 @@
 //! A run of cells is lowered one word at a time: the bits of each cell are ORed into its lowest, which then shows
 //! whether there is a 1 to subtract, so no cell borrows from the next.
 
+use super::Block;
 use super::cast::words;
-use super::{BLOCK_BITS, Block};
 
 /// Cells in a word.
 pub(crate) const fn per_word(width: u32) -> u64 {
@@ -98,7 +98,6 @@ pub(crate) fn used(width: u32, blocks: &[Block]) -> u64 {
 /// Whether the bits left over in each word are zero.
 pub(crate) fn are_whole(width: u32, blocks: &[Block]) -> bool {
     let bits = per_word(width) * u64::from(width);
-    debug_assert!(BLOCK_BITS.is_multiple_of(64));
     words(blocks).iter().all(|word| u64::from_le(*word).leading_zeros() >= 64 - bits as u32)
 }
 

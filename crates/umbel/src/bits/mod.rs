@@ -1,7 +1,7 @@
 //! The bits of a filter: 512-bit blocks, the place of a hash among them, and the kernels that set and test bits.
 //!
 //! Words have the same byte order in memory as in files, little-endian, so a mapped file is a filter on any machine,
-//! without copying. This module knows nothing of rates, kinds or files.
+//! without copying. This module knows nothing of rates, kinds or formats.
 
 pub(crate) mod arch;
 pub(crate) mod cells;

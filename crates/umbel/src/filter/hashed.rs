@@ -270,8 +270,13 @@ impl<C: Owned, H: Hashing> Hashed<C, H> {
         how: Merge,
     ) -> Result<(), MergeError> {
         let mut both = same_keys(self, other)?;
-        if how == Merge::Union && self.description.is_empty() && self.core.is_empty() {
-            both = other.description.clone();
+        if how == Merge::Union {
+            // One without keys and description has no say in what they are.
+            if self.description.is_empty() && self.core.is_empty() {
+                both = other.description.clone();
+            } else if other.description.is_empty() && other.core.is_empty() {
+                both = self.description.clone();
+            }
         }
         self.core.merge(&other.core, how)?;
         self.description = both;

@@ -24,7 +24,8 @@ pub struct Receipt {
     /// The probability that a key never inserted passes now: the mean over blocks of the exact rate given their bits.
     /// For a filter made of parts, the probability to pass the whole.
     pub fpp: f64,
-    /// Approximate number of keys until it holds the planned keys; for a scalable filter, until it grows.
+    /// Approximate number of keys until it holds the planned keys; for a scalable filter, until it grows. The planned
+    /// keys of one that forgets by age, [`u64::MAX`] for one that forgets by chance, 0 for one built at once.
     pub room: u64,
     /// Whether it certainly holds more keys than planned: by more than 4 standard deviations of the estimate, which one
     /// in 30,000 filters filled exactly as planned exceeds by chance. A scalable filter never holds more; true then

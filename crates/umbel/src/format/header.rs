@@ -41,7 +41,7 @@ impl Header {
     /// Makes the header of a filter with these fields of its kind, and with the payload length given.
     ///
     /// # Panics
-    /// If the fields have more than 64 KiB.
+    /// If the fields and the description have more than some 128 KiB.
     pub(crate) fn new(
         plan: &Plan,
         scheme: Scheme,

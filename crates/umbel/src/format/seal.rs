@@ -69,12 +69,13 @@ fn each_piece(
     header: &Header,
     mut read: impl FnMut(&mut [u8]) -> Result<(), FileError>,
 ) -> Result<(), FileError> {
-    let mut piece = vec![0; header.payload().len().min(CHUNK)];
-    let mut left = header.payload().len();
+    // On 32 bits, a payload may be longer than memory.
+    let mut left = header.payload_length();
+    let mut piece = vec![0; left.min(CHUNK as u64) as usize];
     while left > 0 {
-        let piece = &mut piece[..left.min(CHUNK)];
-        read(piece)?;
-        left -= piece.len();
+        piece.truncate(left.min(CHUNK as u64) as usize);
+        read(&mut piece)?;
+        left -= piece.len() as u64;
     }
     Ok(())
 }

@@ -48,7 +48,14 @@ impl<B> ByHash<B> {
     /// Hashes by `builder`.
     pub fn new(builder: B) -> Self {
         static MADE: AtomicUsize = AtomicUsize::new(0);
-        Self { builder, id: MADE.fetch_add(1, Ordering::Relaxed) }
+        #[cfg(target_has_atomic = "ptr")]
+        let id = MADE.fetch_add(1, Ordering::Relaxed);
+        // Processors without this addition have one core.
+        #[cfg(not(target_has_atomic = "ptr"))]
+        let id = MADE.load(Ordering::Relaxed);
+        #[cfg(not(target_has_atomic = "ptr"))]
+        MADE.store(id + 1, Ordering::Relaxed);
+        Self { builder, id }
     }
 }
 

@@ -337,7 +337,7 @@ pub(crate) use plain;
 #[cfg(all(test, target_pointer_width = "64", not(miri)))]
 mod tests {
     use super::*;
-    use crate::kinds::{blocked::BlockedCore, spread::SpreadCore};
+    use crate::kinds::{blocked::BlockedCore, scattered::ScatteredCore};
     use crate::{Blocked, Classic};
 
     fn huge(variant: Variant, bits: u64, probes: u32) -> (Plan, Blocks) {
@@ -368,7 +368,7 @@ mod tests {
         }
         for bits in [(1u64 << 33) + 77, (1 << 36) + 1001] {
             let (plan, blocks) = huge(Variant::Classic, bits, 7);
-            let core = SpreadCore::from_blocks(plan, blocks).unwrap();
+            let core = ScatteredCore::from_blocks(plan, blocks).unwrap();
             let mut filter = Classic(Hashed::of(core, KeyHasher::default()));
             for key in 0..500u64 {
                 assert!(filter.insert(key) && filter.contains(key));

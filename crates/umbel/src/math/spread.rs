@@ -63,7 +63,8 @@ impl Spread {
     }
 }
 
-/// The relative standard deviation of the number of set bits, with λ balls thrown for each of m bits.
+/// The relative standard deviation of the number of set bits, with λ balls thrown for each of m bits: it has the mean
+/// m(1 − e^−λ) and the variance m·e^−λ(1 − (1 + λ)e^−λ).
 pub(crate) fn fill_deviation(lambda: f64, m: f64) -> f64 {
     let (empty, set) = ((-lambda).exp(), -(-lambda).exp_m1());
     if set <= 0.0 {

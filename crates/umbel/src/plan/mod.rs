@@ -8,11 +8,11 @@
 //! kind's own planning is in its folder under `kinds`.
 
 mod error;
-pub(crate) mod goal;
+pub(crate) mod planner;
 pub(crate) mod size;
 
 pub use error::PlanError;
-pub(crate) use goal::Planner;
+pub(crate) use planner::Planner;
 
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
 pub use crate::list::{Capacity, Form, Growth, Kind, Tags, Variant};

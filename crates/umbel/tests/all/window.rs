@@ -312,6 +312,8 @@ fn plans_that_cannot_be_say_why() {
     let plan = Plan::for_keys(Kind::Window, 10, 0.01).unwrap();
     let no_span = Window::by_time(&plan, KeyHasher::default(), 0);
     assert_fails("Field(FieldError { field: \"span\"", no_span);
+    let blocked = Plan::for_keys(Kind::Blocked, 10, 0.01).unwrap();
+    assert_fails("Kind", Window::by_time(&blocked, KeyHasher::default(), 3));
     for uneven in [1, 2, 7, 199] {
         let filter = Window::by_time(&plan, KeyHasher::default(), uneven);
         assert_fails("Field(FieldError { field: \"span\"", filter);

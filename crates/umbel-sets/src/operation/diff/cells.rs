@@ -6,6 +6,7 @@ use std::io::Write;
 
 use serde_json::value::RawValue;
 
+use super::super::sorting::Sorting;
 use super::{Change, Diff, Show};
 use crate::error::Error;
 use crate::hash::LineHasher;
@@ -14,6 +15,7 @@ use crate::records::{
 };
 use crate::report::Report;
 use crate::sink::Sink;
+use crate::spill::{Disk, Selected};
 
 /// How far numbers in some columns may be from each other and still be equal.
 pub type Tolerances = [(String, f64)];
@@ -165,6 +167,9 @@ impl<'t> Cells<'t> {
     }
 }
 
+/// Bytes of replaced rows in memory, to be compared with a changed one of their key; more go to a temporary file.
+const MOST_HELD: usize = 1 << 20;
+
 /// Runs the job, and counts a changed row as kept if its cells differ by no more than the tolerances. These need
 /// [pairs](Diff::paired).
 pub(super) fn run_within(
@@ -175,23 +180,38 @@ pub(super) fn run_within(
     if tolerances.is_empty() {
         return job.run(show);
     }
-    let (cells, mut held) = (Cells::new(job, tolerances)?, Vec::<Vec<u8>>::new());
+    let cells = Cells::new(job, tolerances)?;
+    let disk = Disk::new(&job.rows.options.resources.tmp);
+    let (mut held, mut bytes, mut rest) = (Vec::<Vec<u8>>::new(), 0, None);
     let (mut close, mut removed) = (0, 0);
     let mut report = job.run(&mut |change, row| {
         if change == Change::Replaced {
-            held.push(row.to_vec());
-            return Ok(());
+            bytes += row.len() + size_of::<Vec<u8>>();
+            if bytes <= MOST_HELD {
+                held.push(row.to_vec());
+                return Ok(());
+            }
+            let rest = rest.get_or_insert_with(|| Sorting::new(u64::MAX, MOST_HELD as u64, &disk));
+            let selected = Selected { place: 0, count: 0, row };
+            return rest.push(&(bytes as u64).to_be_bytes(), selected);
         }
         let same = held.iter().position(|old| cells.are_same(old, row));
-        let Some(same) = same.filter(|_| change == Change::Changed) else {
-            held.drain(..).try_for_each(|old| show(Change::Replaced, &old))?;
-            return show(change, row);
+        let same = same.filter(|_| change == Change::Changed);
+        same.map(|same| held.remove(same));
+        let others = if same.is_some() { Change::Removed } else { Change::Replaced };
+        let mut show_other = |old: &[u8]| {
+            removed += u64::from(others == Change::Removed);
+            show(others, old)
         };
-        held.remove(same);
-        (close, removed) = (close + 1, removed + held.len() as u64);
-        held.drain(..).try_for_each(|old| show(Change::Removed, &old))?;
-        show(Change::Kept(0), row)
+        held.drain(..).try_for_each(|old| show_other(&old))?;
+        bytes = 0;
+        if let Some(rest) = rest.take() {
+            rest.finish(|old| show_other(old.row))?;
+        }
+        close += u64::from(same.is_some());
+        show(if same.is_some() { Change::Kept(0) } else { change }, row)
     })?;
+    report.disk(&disk);
     if let Some(changes) = &mut report.changes {
         changes.changed -= close;
         changes.kept += close;
@@ -202,7 +222,8 @@ pub(super) fn run_within(
 }
 
 /// Runs the job and writes a row for each changed cell: the key, the column, the old and the new value; with JSON, an object.
-/// Rows that are only added or removed are counted. It needs [pairs](Diff::paired).
+/// Rows that are only added or removed are counted; of rows that share a key, the first of both are compared, then the
+/// second, and so on. It needs [pairs](Diff::paired).
 ///
 /// # Errors
 /// As for [`Diff::run`]; [`Error::UnknownField`] for a tolerance.
@@ -224,13 +245,16 @@ pub fn write_cells(
         let key = cells.key.iter().map(String::as_bytes);
         sink.header(Some(&row(&key.chain(ends).collect::<Vec<_>>())))?;
     }
-    let mut old = Vec::new();
-    let mut report = run_within(job, tolerances, &mut |change, new| match change {
-        Change::Replaced => {
-            new.clone_into(&mut old);
+    // The row to compare with comes first, before surplus ones of its key; a surplus row of the new file has none, and
+    // is counted as added.
+    let (mut old, mut surplus) = (None, 0);
+    let mut report = run_within(job, tolerances, &mut |change, new| match (change, &old) {
+        (Change::Replaced, None) => {
+            old = Some(new.to_vec());
             Ok(())
         }
-        Change::Changed => {
+        (Change::Changed, Some(_)) => {
+            let old = old.take().unwrap_or_default();
             let key = cells.key_of(&old);
             cells.each(&old, new, &mut |cell| {
                 let (name, old, new) = cell;
@@ -242,8 +266,16 @@ pub fn write_cells(
                 sink.row(b"", &cell)
             })
         }
+        (Change::Changed, None) => {
+            surplus += 1;
+            Ok(())
+        }
         _ => Ok(()),
     })?;
+    if let Some(changes) = &mut report.changes {
+        changes.changed -= surplus;
+        changes.added += surplus;
+    }
     report.bytes_written = sink.bytes;
     sink.flush()?;
     Ok(report)

@@ -31,7 +31,7 @@ impl Counters {
         Self { kernel: Kernel::detect(probes), planes: planes as usize }
     }
 
-    /// All kernels that this processor can run, the best one last.
+    /// All kernels that this processor can run, the best one first.
     #[cfg(test)]
     pub(crate) fn available(planes: u32, probes: u32) -> impl Iterator<Item = Self> {
         Kernel::available(probes).map(move |kernel| Self { kernel, planes: planes as usize })

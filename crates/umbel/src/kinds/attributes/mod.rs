@@ -17,9 +17,9 @@ use super::blocked::BlockedCore;
 use super::classic;
 use super::plain::empty;
 use super::prelude::*;
-use super::spread::SpreadCore;
+use super::scattered::ScatteredCore;
 use crate::filter::{Names, RowError};
-use crate::plan::{Kind, Tags, check_bits};
+use crate::plan::Tags;
 
 filter! {
     /// A filter of rows of named attributes, queried by any subset of them. A row may be there if its queried values
@@ -87,7 +87,7 @@ pub(crate) struct AttributesCore<S = Blocks> {
 #[derive(Clone, PartialEq)]
 enum Inner<S> {
     Blocked(BlockedCore<S>),
-    Classic(SpreadCore<classic::Plans, S>),
+    Classic(ScatteredCore<classic::Plans, S>),
 }
 
 macro_rules! of_either {
@@ -102,7 +102,7 @@ macro_rules! of_either {
 impl<S: AsRef<[Block]>> Inner<S> {
     fn from_blocks(plan: &Plan, blocks: S) -> Result<Self, FileError> {
         Ok(match plan.kind() {
-            Kind::Classic => Self::Classic(SpreadCore::from_blocks(*plan, blocks)?),
+            Kind::Classic => Self::Classic(ScatteredCore::from_blocks(*plan, blocks)?),
             _ => Self::Blocked(BlockedCore::from_blocks(*plan, blocks)?),
         })
     }

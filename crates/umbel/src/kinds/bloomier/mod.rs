@@ -85,7 +85,7 @@ fn shard_of(shape: &Shape, hash: KeyHash) -> u64 {
 
 /// Computes the value that determines a key's slots, by a folded multiplication. Part of the format.
 #[inline(always)]
-fn spread(hash: KeyHash, seed: u64) -> u64 {
+fn slot_hash(hash: KeyHash, seed: u64) -> u64 {
     let product = u128::from(hash.low ^ seed) * u128::from(hash.high);
     product as u64 ^ (product >> 64) as u64
 }
@@ -144,7 +144,7 @@ impl Query {
                 ((shard * self.shard_bytes) as usize, seeds[shard as usize])
             }
         };
-        let slots = edge(spread(hash, seed), self.starts, self.shape.length);
+        let slots = edge(slot_hash(hash, seed), self.starts, self.shape.length);
         (start, slots, hash.high)
     }
 

@@ -12,7 +12,7 @@
 //! a slot, or after two.
 
 use super::plan::Shape;
-use super::{edge, spread};
+use super::{edge, slot_hash};
 use crate::bits::arch::prefetch;
 use crate::bits::{Block, cast, slots};
 use crate::hash::{GOLDEN, KeyHash, mix};
@@ -125,7 +125,7 @@ impl Solver {
         let mut ends = vec![0u32; shape.segments as usize + 1];
         let segment = |x| crate::bits::place(x, segments) as usize;
         for entry in entries {
-            ends[segment(spread(entry.pair().0, seed)) + 1] += 1;
+            ends[segment(slot_hash(entry.pair().0, seed)) + 1] += 1;
         }
         for i in 1..ends.len() {
             ends[i] += ends[i - 1];
@@ -137,7 +137,7 @@ impl Solver {
         keys.resize(entries.len(), (0, 0));
         for entry in entries {
             let (hash, value) = entry.pair();
-            let x = spread(hash, seed);
+            let x = slot_hash(hash, seed);
             let print = super::fingerprint(hash.high, mask);
             let value = if shape.value == 0 { 0 } else { value << shape.fingerprint };
             let mut goal = print | value;

@@ -41,13 +41,7 @@ pub fn fpp(keys: u64, bits: u64, probes: u32) -> f64 {
     }
     let (m, k) = (bits as f64, f64::from(probes));
     let lambda = balls as f64 / m;
-    // X = set bits: mean m(1 − e^−λ), variance m·e^−λ(1 − (1 + λ)e^−λ).
-    let empty = (-lambda).exp();
-    let set = -(-lambda).exp_m1();
-    if set <= 0.0 {
-        return 0.0;
-    }
-    let relative_variance = empty * (1.0 - (1.0 + lambda) * empty) / (m * set * set);
+    let relative_variance = fill_deviation(lambda, m).powi(2);
     (fpp_textbook(keys, bits, probes) * (1.0 + k * (k - 1.0) / 2.0 * relative_variance)).min(1.0)
 }
 

@@ -13,7 +13,7 @@ pub(crate) use plan::{Plans, part};
 use super::blocked::{self, Blocked, BlockedCore, MEANING};
 use super::plain::{self, Folding, empty, folds, only};
 use super::prelude::*;
-use crate::bits::{BLOCK_BITS, Counters, counters};
+use crate::bits::{Counters, counters};
 
 filter! {
     /// A filter that keys can be removed from, with counters of 4, 8 or 16 bits in place of bits (L. Fan, P. Cao, J.

@@ -10,14 +10,14 @@ pub(crate) use plan::Plans;
 
 use super::plain::{self, Folding, Meaning, folds, plain};
 use super::prelude::*;
-use super::spread::{Layout, SpreadCore};
+use super::scattered::{Layout, ScatteredCore};
 use crate::math::Coverage;
 
 filter! {
     /// A sliced Bloom filter: k slices of m/k bits, a probe in each. As large and as slow as
     /// [`Classic`](crate::Classic), and slightly worse with very few keys. Use it to match the layout of other systems
     /// (pybloom and its descendants), or if the probes of a key must differ.
-    Sliced(SpreadCore[Plans])
+    Sliced(ScatteredCore[Plans])
 }
 
 plain!(Sliced, Plans::MEANING);

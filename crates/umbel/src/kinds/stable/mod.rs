@@ -16,12 +16,11 @@ use rate::Cells;
 
 use super::plain::{empty, only};
 use super::prelude::*;
-use super::spread::{by_positions, probe};
+use super::scattered::{by_positions, probe};
+use crate::bits::AHEAD;
 use crate::bits::cast;
 use crate::bits::cells::{self, with_width};
-use crate::bits::{self, AHEAD};
 use crate::hash::{GOLDEN, mix};
-use crate::plan::{Kind, MAX_PROBES};
 
 filter! {
     /// A filter that forgets: it accepts keys without end and keeps its rate, in constant space (F. Deng, D. Rafiei

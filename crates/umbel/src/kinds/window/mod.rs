@@ -19,7 +19,7 @@ use plan::{generation, generations};
 use super::blocked;
 use super::plain::{empty, only};
 use super::prelude::*;
-use crate::bits::{self, BLOCK_BITS, Kernel, Member};
+use crate::bits::{Kernel, Member};
 
 filter! {
     /// A filter of the most recent keys: keys inserted within the window are found, older ones are forgotten.
@@ -114,16 +114,16 @@ impl<H: Hashing> Window<H> {
     /// its last insertion. The rate is for (G − 1) · t ticks: `span`, or at most 1 % more.
     ///
     /// # Errors
-    /// As [`with_plan`](Self::with_plan); [`PlanError::Field`] if `span` is neither a multiple of G − 1, which is 3 with
-    /// the usual 4 generations, nor at least 100 · (G − 2). Its generations would hold far more keys than planned: seven
+    /// As [`with_plan`](Self::with_plan); [`PlanError::Field`] if `span` is 0, or neither a multiple of G − 1, which is
+    /// 3 with the usual 4 generations, nor at least 100 · (G − 2). Its generations would hold far more keys than planned: seven
     /// ticks 3.5 % at 1 %. Count in finer ticks, or take other generations: 8 for seven ticks.
     pub fn by_time(plan: &Plan, hasher: H, span: u64) -> Result<Self, PlanError> {
+        let mut filter = Self::with_plan(plan, hasher)?;
         check_field("span", span, span > 0, "at least 1 tick")?;
         let turns = u64::from(generations(plan.variant) - 1);
         let even = span.is_multiple_of(turns) || span >= 100 * (turns - 1);
         let wanted = "a multiple of the generations less one, or hundreds of finer ticks";
         check_field("span", span, even, wanted)?;
-        let mut filter = Self::with_plan(plan, hasher)?;
         filter.0.core.state.span = span;
         Ok(filter)
     }

@@ -20,7 +20,7 @@ pub(crate) trait Layout: Planner + Clone + PartialEq {
 
 /// The core of a classic or a sliced filter.
 #[derive(Clone, PartialEq)]
-pub(crate) struct SpreadCore<L, S = Blocks> {
+pub(crate) struct ScatteredCore<L, S = Blocks> {
     pub(crate) plan: Plan,
     pub(crate) blocks: S,
     layout: PhantomData<fn() -> L>,
@@ -44,13 +44,13 @@ pub(crate) fn positions<L: Layout>(
     (0..probes).map(move |i| i * slice + bits::place(probe(hash, i), size))
 }
 
-impl<L, S> SpreadCore<L, S> {
+impl<L, S> ScatteredCore<L, S> {
     fn of(plan: Plan, blocks: S) -> Self {
         Self { plan, blocks, layout: PhantomData }
     }
 }
 
-impl<L: Layout, S: AsRef<[Block]>> SpreadCore<L, S> {
+impl<L: Layout, S: AsRef<[Block]>> ScatteredCore<L, S> {
     pub(super) fn from_blocks(plan: Plan, blocks: S) -> Result<Self, FileError> {
         plain::check(&plan, blocks.as_ref())?;
         Ok(Self::of(plan, blocks))
@@ -70,7 +70,7 @@ impl<L: Layout, S: AsRef<[Block]>> SpreadCore<L, S> {
     }
 }
 
-impl<L: Layout> SpreadCore<L> {
+impl<L: Layout> ScatteredCore<L> {
     /// Inserts many keys; `each` gets their places and whether they were new.
     fn insert_many(&mut self, hashes: &[impl Hash], mut each: impl FnMut(usize, bool)) {
         by_positions(
@@ -115,7 +115,7 @@ fn set_all(blocks: &mut [Block], positions: impl Iterator<Item = u64>) -> bool {
     positions.fold(false, |new, position| bits::set(blocks, position) | new)
 }
 
-impl<L: Layout, S: AsRef<[Block]>> Core for SpreadCore<L, S> {
+impl<L: Layout, S: AsRef<[Block]>> Core for ScatteredCore<L, S> {
     type Plans = L;
 
     #[inline]
@@ -138,7 +138,7 @@ impl<L: Layout, S: AsRef<[Block]>> Core for SpreadCore<L, S> {
         self.look_up(hashes, found);
     }
 
-    one_part!(SpreadCore<L, T> { plan, layout });
+    one_part!(ScatteredCore<L, T> { plan, layout });
 
     plain_core!(L::MEANING);
 
@@ -147,7 +147,7 @@ impl<L: Layout, S: AsRef<[Block]>> Core for SpreadCore<L, S> {
     }
 }
 
-impl<L: Layout> Owned for SpreadCore<L> {
+impl<L: Layout> Owned for ScatteredCore<L> {
     plain_owned!(L::MEANING);
 
     #[inline]
