@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::replace;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -175,58 +176,81 @@ impl Canonical<'_> {
         self.at += 1;
     }
 
+    /// Writes a value, without recursion: a line may nest values deeply enough to overflow the stack.
     fn value(&mut self) {
-        match self.next() {
-            b'"' => self.string(self.normalization),
-            b'{' => self.object(),
-            b'[' => {
-                self.take();
-                loop {
-                    match self.next() {
-                        b',' => self.take(),
-                        b']' => return self.take(),
-                        0 => return,
-                        _ => self.value(),
+        const ARRAY: usize = usize::MAX;
+        // The innermost open value, an array, or an object whose members are those from this place on; and those around it,
+        // which most values do not have: no memory is allocated for one level.
+        let (mut inner, mut open) = (None, Vec::new());
+        loop {
+            match self.next() {
+                0 => return,
+                b'"' => self.string(self.normalization),
+                b'[' => {
+                    open.extend(inner.replace(ARRAY));
+                    self.take();
+                }
+                b'{' => {
+                    open.extend(inner.replace(self.members.len()));
+                    self.take();
+                    self.name();
+                }
+                b',' => {
+                    self.take();
+                    if inner != Some(ARRAY) {
+                        self.name();
                     }
                 }
-            }
-            _ => {
-                let rest = &self.text[self.at..];
-                let ends =
-                    |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
-                let value = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
-                self.at += value.len();
-                match number(value) {
-                    Some((_, normal)) if !is_canonical(value) => put_number(&normal, self.to),
-                    _ => self.to.extend_from_slice(value),
+                b']' => {
+                    inner = open.pop();
+                    self.take();
                 }
+                b'}' => {
+                    self.sort(inner.unwrap_or_default());
+                    inner = open.pop();
+                    self.take();
+                }
+                _ => self.word(),
+            }
+            if inner.is_none() {
+                return;
             }
         }
     }
 
-    fn object(&mut self) {
-        let (first, open) = (self.members.len(), self.to.len() + 1);
-        self.take();
-        while let byte @ (b',' | b'"') = self.next() {
-            if byte == b',' {
-                self.at += 1;
-                continue;
-            }
-            if self.to.len() > open {
-                self.to.push(b',');
-            }
+    /// Writes a number or a literal.
+    fn word(&mut self) {
+        let rest = &self.text[self.at..];
+        let ends = |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
+        let value = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
+        self.at += value.len();
+        match number(value) {
+            Some((_, normal)) if !is_canonical(value) => put_number(&normal, self.to),
+            _ => self.to.extend_from_slice(value),
+        }
+    }
+
+    /// Writes the name of a member, if one follows, and its colon.
+    fn name(&mut self) {
+        if self.next() == b'"' {
             let begin = self.to.len();
             self.string(Normalization::default());
-            let name = self.to.len();
+            self.members.push([begin, self.to.len(), 0]);
             self.next();
             self.take();
-            self.value();
-            self.members.push([begin, name, self.to.len()]);
         }
-        self.at += 1;
+    }
+
+    /// Sorts what is written of an object, whose members are those from `first` on.
+    fn sort(&mut self, first: usize) {
         let name = |[begin, end, _]: &[usize; 3]| &self.to[*begin..*end];
         let members = &mut self.members[first..];
         if !members.is_sorted_by(|one, other| name(one) < name(other)) {
+            let (open, mut end) = (members[0][0], self.to.len());
+            for member in members.iter_mut().rev() {
+                // In front of each but the first is a comma.
+                member[2] = replace(&mut end, member[0] - 1);
+            }
             members.sort_by(|one, other| name(one).cmp(name(other)));
             let last =
                 |i: usize| members.get(i + 1).is_none_or(|next| name(next) != name(&members[i]));
@@ -237,7 +261,6 @@ impl Canonical<'_> {
             self.to.extend_from_slice(&sorted);
         }
         self.members.truncate(first);
-        self.to.push(b'}');
     }
 
     fn string(&mut self, normalization: Normalization) {
