@@ -6,7 +6,7 @@ use crate::filters::room_left;
 use crate::input::{Input, SpoolWriter};
 use crate::keys::keys;
 use crate::records::{json_number, quote, width};
-use crate::{Empty, Error, Form, Normalization, Options, Records};
+use crate::{Bad, Empty, Error, Form, Normalization, Options, Records};
 
 /// Returns the options that read bare keys, each up to the byte `end`. Keys of lines are not empty, and have no carriage
 /// return at their end; lines that the options skip or take for comments are none.
@@ -40,7 +40,7 @@ pub fn records_of_keys(
     let lines_of_csv = end == b'\n' && matches!(records, Records::Csv { .. });
     let mut rows = SpoolWriter::new(input.name(), options)?;
     if records.has_header() {
-        rows.row(&row_of(field.as_bytes(), records, field).unwrap_or_default())?;
+        rows.row(&row_of(field.as_bytes(), &options.form, field).unwrap_or_default())?;
     }
     keys(slice::from_ref(input), room_left(0, &read.resources)?, &read, |batch| {
         batch.iter().enumerate().try_for_each(|(i, key)| {
@@ -51,15 +51,15 @@ pub fn records_of_keys(
             if let Some(number) = json_number(key, records).filter(|number| number != key) {
                 rows.row(&member(field, &number))?;
             }
-            rows.row(&row_of(key, records, field).map_err(|why| batch.refuse(i, why))?)
+            rows.row(&row_of(key, &options.form, field).map_err(|why| batch.refuse(i, why))?)
         })
     })?;
     rows.finish()
 }
 
 /// A key as a one-field record; an error if such a record cannot represent it.
-fn row_of(key: &[u8], records: &Records, field: &str) -> Result<Vec<u8>, &'static str> {
-    let mut row = key.to_vec();
+fn row_of(key: &[u8], form: &Form, field: &str) -> Result<Vec<u8>, &'static str> {
+    let (mut row, records) = (key.to_vec(), &form.records);
     let is_outside = |byte: &u8| match records {
         Records::Tsv { delimiter, .. } => [*delimiter, b'\n'].contains(byte),
         _ => b" \t\n\r\0".contains(byte),
@@ -70,6 +70,10 @@ fn row_of(key: &[u8], records: &Records, field: &str) -> Result<Vec<u8>, &'stati
             // An empty line would not be a record.
             row.extend_from_slice(if key.is_empty() { b"\"\"" } else { b"" });
             Ok(row)
+        }
+        // Otherwise it is counted where it is left out.
+        Records::JsonLines { .. } if form.bad == Bad::Refuse && str::from_utf8(key).is_err() => {
+            Err("a key that is not UTF-8 cannot be a string in JSON; leave it out")
         }
         Records::JsonLines { .. } => Ok(member(field, &json_text(key))),
         _ if key.is_empty() || key.ends_with(b"\r") || key.iter().any(is_outside) => Err(
