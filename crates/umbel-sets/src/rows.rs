@@ -74,11 +74,11 @@ impl Rows {
     ) -> Result<(), Error> {
         let head = self.format.head(name, header.unwrap_or_default(), true, false)?;
         let head = head.expect("all of it is there");
-        let (mut copied, mut at) = (Copied::default(), 0);
+        let (mut copied, mut at, end) = (Copied::default(), 0, self.format.kind.end());
         let failed = |flaw: Flaw, at: usize| {
             let error = self.format.error(flaw, name, offset + at as u64);
             match lines {
-                Some(lines) => LineCounter::after(lines, b'\n').locate(error, bytes, offset),
+                Some(lines) => LineCounter::after(lines, end).locate(error, bytes, offset),
                 None => error,
             }
         };
