@@ -78,6 +78,13 @@ macro_rules! done {
     }};
 }
 
+/// Whether a name has the ending of a compressed file.
+#[pyfunction]
+#[pyo3(name = "_is_compressed")]
+pub(crate) fn is_compressed(name: PathBuf) -> bool {
+    compression::Compression::of_name(&name).is_some()
+}
+
 /// Runs a command line job, with the options of its verb, the options of all jobs, and its outputs; the Python functions that
 /// call it have the documentation.
 #[pyfunction]

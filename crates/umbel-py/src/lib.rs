@@ -75,7 +75,7 @@ mod _umbel {
         files::{from_bytes, open},
         filter::{Filter, OverfilledWarning},
         find::{find, index},
-        jobs::job,
+        jobs::{is_compressed, job},
         kinds::{
             Attributes, Bloom, Bloomier, Cascade, Coded, Counting, Foreign, Map, Scalable, Stable,
             Window,

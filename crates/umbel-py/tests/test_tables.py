@@ -284,8 +284,8 @@ def test_parquet_files_and_names_of_files(tmp_path):
     for name, table in (("left", left), ("right", right)):
         pq.write_table(table, tmp_path / f"{name}.parquet")
         table.to_pandas().to_csv(tmp_path / f"{name}.csv", index=False)
-        table.to_pandas().to_csv(tmp_path / f"{name}.tsv.gz", index=False, sep="\t")
-    for suffix in ("parquet", "csv", "tsv.gz"):
+        table.to_pandas().to_csv(tmp_path / f"{name}.tsv.bgz", index=False, sep="\t", compression="gzip")
+    for suffix in ("parquet", "csv", "tsv.bgz"):
         paths = tmp_path / f"left.{suffix}", str(tmp_path / f"right.{suffix}")
         assert umbel.common(*paths, key="id").to_arrow().equals(left.slice(1)), suffix
         assert umbel.join(*paths, on="id").to_arrow()["city"].to_pylist() == ["x", "y"]

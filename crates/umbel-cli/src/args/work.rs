@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum, ValueHint};
+use umbel_io::compression::Compression;
 use umbel_numbers::Bytes;
 use umbel_sets::{Bad, Empty, Missing, Ragged};
 
@@ -276,11 +277,8 @@ const NAMED: &[(&str, &[&str])] =
 
 /// The option for the form that the name of a file tells, whatever it is compressed with.
 pub(crate) fn named_form(path: &Path) -> Option<&'static str> {
-    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-    let (mut stem, mut ending) = name.rsplit_once('.')?;
-    if matches!(ending, "gz" | "zst" | "xz" | "bz2" | "lz4") {
-        (stem, ending) = stem.rsplit_once('.')?;
-    }
-    let named = NAMED.iter().find(|(_, endings)| endings.contains(&ending));
-    named.filter(|_| !stem.is_empty()).map(|(option, _)| *option)
+    let plain = Compression::of_name(path).map_or(path.into(), |_| path.with_extension(""));
+    let ending = plain.extension()?.to_str()?.to_ascii_lowercase();
+    let named = NAMED.iter().find(|(_, endings)| endings.contains(&&ending[..]));
+    named.map(|(option, _)| *option)
 }

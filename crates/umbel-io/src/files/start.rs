@@ -1,6 +1,5 @@
 //! The first bytes of an input, which show its compression, whatever its name; and what names say about it.
 
-use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -25,6 +24,18 @@ pub enum Compression {
 pub(crate) const BYTES: usize = 4096;
 
 impl Compression {
+    /// The compression that the ending of a name tells.
+    pub fn of_name(path: &Path) -> Option<Self> {
+        match &path.extension()?.to_str()?.to_ascii_lowercase()[..] {
+            "gz" | "gzip" | "bgz" => Some(Self::Gzip),
+            "zst" | "zstd" => Some(Self::Zstd),
+            "xz" => Some(Self::Xz),
+            "bz2" => Some(Self::Bzip2),
+            "lz4" => Some(Self::Lz4),
+            _ => None,
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -41,15 +52,10 @@ impl Compression {
 /// # Errors
 /// If the name has the ending of a compression format of inputs.
 pub fn check_result_name(path: &Path) -> Result<()> {
-    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-    let compression = match &ending.to_ascii_lowercase()[..] {
-        "gz" | "gzip" | "bgz" => Compression::Gzip,
-        "zst" | "zstd" => Compression::Zstd,
-        "xz" => Compression::Xz,
-        "bz2" => Compression::Bzip2,
-        "lz4" => Compression::Lz4,
-        _ => return Ok(()),
+    let (Some(ending), Some(compression)) = (path.extension(), Compression::of_name(path)) else {
+        return Ok(());
     };
+    let ending = ending.display();
     bail!(
         "{}: .{ending} is for {} data, and results are not compressed; omit .{ending}, and compress the file afterwards",
         path.display(),

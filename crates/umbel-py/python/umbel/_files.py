@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, Unpac
 from . import _remote
 from ._reports import Explanation, Report
 from ._tables import Lines, Rows, is_relation, is_table, parquet
-from ._umbel import _job
+from ._umbel import _is_compressed, _job
 
 _log = getLogger("umbel")
 
@@ -242,8 +242,8 @@ def _per_input(verb: str, options: dict[str, Any], inputs: list[Input], of_all: 
 def _named_form(path: Path) -> str | None:
     """The form of records that the name of a file says, which may be compressed."""
     name = fsdecode(path).lower()
-    for suffix in (".gz", ".zst", ".xz", ".bz2", ".lz4"):
-        name = name.removesuffix(suffix)
+    if _is_compressed(name):
+        name = name.rpartition(".")[0]
     forms = {"csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet", "pq": "parquet"}
     return forms.get(name.rpartition(".")[2]) if "." in name else None
 

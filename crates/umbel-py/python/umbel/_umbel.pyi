@@ -45,6 +45,7 @@ __all__ = [
     "_filters",
     "_find",
     "_index",
+    "_is_compressed",
     "_job",
     "_may_hold",
     "_parquet",
@@ -379,6 +380,7 @@ class Lines:
     @property
     def report(self) -> Report: ...
 
+def _is_compressed(name: _Path) -> bool: ...
 def _job(
     verb: str,
     inputs: Sequence[Any],
