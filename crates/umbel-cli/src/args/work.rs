@@ -38,7 +38,7 @@ pub(crate) struct Work {
     /// Number of threads [default: one per processor, fewer under a small --memory]
     #[arg(short = 'j', long, value_name = "N", help_heading = "Resources", value_parser = umbel_numbers::threads)]
     pub(crate) threads: Option<std::num::NonZeroUsize>,
-    /// Folder for temporary files; repeat to use several in turn [default: $TMPDIR or /tmp]
+    /// Folder for temporary files; repeat to use several in turn [default: $TMPDIR, else /tmp, or /var/tmp if /tmp is in memory]
     ///
     /// When one disk is full, a file continues in the next folder. Temporary files are gone after the run, however it ends.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Resources")]
