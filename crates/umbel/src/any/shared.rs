@@ -5,8 +5,9 @@ use std::io::Seek;
 use std::process;
 
 use super::{AnyFilter, layout};
-use crate::bits::{AHEAD, AtomicBlock, Kernel, WritableBlocks, WritableFile};
+use crate::bits::{AtomicBlock, Kernel, WritableBlocks, WritableFile};
 use crate::filter::file::{Declared, Opened};
+use crate::filter::hashed::{answer_ahead, each_ahead};
 use crate::format::{self, KeyDescription, Reader};
 use crate::kinds::prelude::*;
 use crate::kinds::{blocked, classic, scattered, sliced};
@@ -120,13 +121,15 @@ impl<H: Hashing> SharedFile<H> {
 
     /// Inserts many keys with overlapping cache misses.
     pub fn insert_all<K: Key<H>>(&self, keys: &[K]) {
-        self.each_ahead(keys, |hash| _ = self.insert_hash(hash));
+        let insert = |hash| _ = self.insert_hash(hash);
+        each_ahead(keys, &self.hasher, |hash| self.prefetch(hash), insert);
     }
 
     /// Like [`insert_all`](Self::insert_all), and sets `new[i]` to what [`insert`](Self::insert) returns for `keys[i]`.
     /// Panics if the slices differ in length.
     pub fn insert_all_new<K: Key<H>>(&self, keys: &[K], new: &mut [bool]) {
-        self.answer_each(keys, new, |hash| self.insert_hash(hash));
+        let insert = |hash| self.insert_hash(hash);
+        answer_ahead(keys, &self.hasher, new, |hash| self.prefetch(hash), insert);
     }
 
     /// Returns whether a key may have been inserted.
@@ -138,7 +141,8 @@ impl<H: Hashing> SharedFile<H> {
     /// Looks up many keys with overlapping cache misses: sets `found[i]` to the answer for `keys[i]`. Panics if the
     /// slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
-        self.answer_each(keys, found, |hash| self.contains_hash(hash));
+        let contains = |hash| self.contains_hash(hash);
+        answer_ahead(keys, &self.hasher, found, |hash| self.prefetch(hash), contains);
     }
 
     /// Returns the description of its keys.
@@ -248,32 +252,6 @@ impl<H: Hashing> SharedFile<H> {
                 });
             }
         }
-    }
-
-    fn answer_each<K: Key<H>>(
-        &self,
-        keys: &[K],
-        answers: &mut [bool],
-        answer: impl Fn(KeyHash) -> bool,
-    ) {
-        assert_eq!(keys.len(), answers.len(), "one answer for each key");
-        let mut answers = answers.iter_mut();
-        self.each_ahead(keys, |hash| {
-            *answers.next().expect("as many answers as keys") = answer(hash);
-        });
-    }
-
-    /// Visits the hashes of keys, with their lines prefetched.
-    fn each_ahead<K: Key<H>>(&self, keys: &[K], mut each: impl FnMut(KeyHash)) {
-        let Ok(()) = hashed::<HASHES_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
-            for (i, &hash) in hashes.iter().enumerate() {
-                if let Some(&next) = hashes.get(i + AHEAD) {
-                    self.prefetch(next);
-                }
-                each(hash);
-            }
-            Ok::<_, Infallible>(())
-        });
     }
 }
 

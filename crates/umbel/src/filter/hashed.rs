@@ -378,6 +378,38 @@ fn prefetching<T, K: Key<H>, H, E>(
     Ok(())
 }
 
+/// Calls `each` with the hashes of keys, and `prefetch` with each hash [`AHEAD`] keys before.
+pub(crate) fn each_ahead<K: Key<H>, H>(
+    keys: &[K],
+    hasher: &H,
+    prefetch: impl Fn(KeyHash),
+    mut each: impl FnMut(KeyHash),
+) {
+    let Ok(()) = hashed::<HASHES_AT_ONCE, _, _, _>(keys, hasher, &mut |_, hashes| {
+        hashes.iter().take(AHEAD).for_each(|&hash| prefetch(hash));
+        for (i, &hash) in hashes.iter().enumerate() {
+            hashes.get(i + AHEAD).into_iter().for_each(|&next| prefetch(next));
+            each(hash);
+        }
+        Ok::<_, Infallible>(())
+    });
+}
+
+/// Like [`each_ahead`]; stores the answer for each key.
+pub(crate) fn answer_ahead<K: Key<H>, H>(
+    keys: &[K],
+    hasher: &H,
+    answers: &mut [bool],
+    prefetch: impl Fn(KeyHash),
+    mut answer: impl FnMut(KeyHash) -> bool,
+) {
+    assert_eq!(keys.len(), answers.len(), "one answer for each key");
+    let mut answers = answers.iter_mut();
+    each_ahead(keys, hasher, prefetch, |hash| {
+        *answers.next().expect("as many answers as keys") = answer(hash);
+    });
+}
+
 /// Calls `each` with the hashes of an iterator's keys, [`HASHES_AT_ONCE`] at a time.
 pub(crate) fn in_groups<K: Key<H>, H>(
     keys: impl IntoIterator<Item = K>,

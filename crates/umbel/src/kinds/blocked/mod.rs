@@ -134,7 +134,8 @@ impl<S: AsRef<[Block]>> Core for BlockedCore<S> {
     }
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.kernel.contains_all(self.blocks.as_ref(), hashes, found);
+        let blocks = self.blocks.as_ref();
+        self.kernel.contains_all(blocks, Run::all(blocks), hashes, found);
     }
 
     #[inline(always)]

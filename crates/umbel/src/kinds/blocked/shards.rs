@@ -1,7 +1,7 @@
 //! Divides a blocked filter into runs of blocks, for several threads.
 
 use super::Blocked;
-use crate::bits::{AHEAD, Kernel, Run};
+use crate::bits::{Kernel, Run};
 use crate::kinds::prelude::*;
 
 impl<H: Hashing> Blocked<H> {
@@ -93,15 +93,7 @@ impl<'a> Shard<'a> {
     /// Looks up hashes that all fall into this shard: sets `found[i]` to the answer for `hashes[i]`. Panics if a hash
     /// falls elsewhere, or the slices differ in length.
     pub fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
-        let Run { first, total } = self.run;
-        let place = |hash: KeyHash| bits::place(hash.high, total) - first;
-        for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
-            hashes.iter().for_each(|&hash| bits::prefetch(self.blocks, place(hash) * BLOCK_BITS));
-            for (&hash, found) in hashes.iter().zip(found) {
-                *found = self.kernel.contains(&self.blocks[place(hash) as usize], hash.low);
-            }
-        }
+        self.kernel.contains_all(self.blocks, self.run, hashes, found);
     }
 
     /// Inserts hashes that all fall into this shard. Panics if a hash falls elsewhere.

@@ -15,10 +15,9 @@ use loom::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread};
 
 use super::{Blocked, BlockedCore, Plans};
 use crate::bits::{AHEAD, AtomicBlocks, Kernel, place};
-use crate::filter::core::HASHES_AT_ONCE;
-use crate::filter::hashed::in_groups;
+use crate::filter::hashed::{answer_ahead, each_ahead, in_groups};
 use crate::format::KeyDescription;
-use crate::hash::Hashes;
+use crate::hash::{Hashes, Prehashed};
 use crate::kinds::prelude::*;
 
 /// The most stripes, each lock in a cache line of its own: 64 threads seldom meet, yet a group of hashes has many for
@@ -188,13 +187,15 @@ impl<H: Hashing> Shared<H> {
     /// Like [`insert_all`](Self::insert_all), but in order, and sets `new[i]` to what [`insert`](Self::insert) returns
     /// for `keys[i]`. Panics if the slices differ in length.
     pub fn insert_all_new<K: Key<H>>(&self, keys: &[K], new: &mut [bool]) {
-        self.answer_each(keys, new, |place, hash| self.insert_at(place, hash.low));
+        let insert = |hash| self.insert_at(self.place(hash), hash.low);
+        answer_ahead(keys, &self.hasher, new, |hash| self.prefetch(hash), insert);
     }
 
     fn insert_hashes(&self, hashes: &[KeyHash]) {
         if hashes.len() < SORTED_FROM {
             // Few keys would share a lock.
-            return self.each_ahead(hashes, |place, hash| _ = self.insert_at(place, hash.low));
+            let insert = |hash: KeyHash| _ = self.insert_at(self.place(hash), hash.low);
+            return each_ahead(hashes, &Prehashed::new(0), |hash| self.prefetch(hash), insert);
         }
         // Places and low halves.
         let mut sorted = vec![(0usize, 0u64); hashes.len().min(SORTED_AT_ONCE)];
@@ -250,16 +251,19 @@ impl<H: Hashing> Shared<H> {
     /// Returns whether a key may have been inserted. Takes no lock.
     #[inline]
     pub fn contains(&self, key: impl Key<H>) -> bool {
-        let hash = key.key_hash(&self.hasher);
+        self.contains_hash(key.key_hash(&self.hasher))
+    }
+
+    #[inline]
+    fn contains_hash(&self, hash: KeyHash) -> bool {
         self.kernel.contains_atomic(&self.blocks[self.place(hash)], hash.low)
     }
 
     /// Looks up many keys with overlapping cache misses: sets `found[i]` to the answer for `keys[i]`. Takes no lock.
     /// Panics if the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
-        self.answer_each(keys, found, |place, hash| {
-            self.kernel.contains_atomic(&self.blocks[place], hash.low)
-        });
+        let contains = |hash| self.contains_hash(hash);
+        answer_ahead(keys, &self.hasher, found, |hash| self.prefetch(hash), contains);
     }
 
     /// Returns its plan.
@@ -306,33 +310,8 @@ impl<H: Hashing> Shared<H> {
         self.blocks.iter().for_each(|block| block.store_changes(&block.load(), &Block::default()));
     }
 
-    /// Visits keys as [`each_ahead`](Self::each_ahead) does, and stores the answers.
-    fn answer_each<K: Key<H>>(
-        &self,
-        keys: &[K],
-        answers: &mut [bool],
-        answer: impl Fn(usize, KeyHash) -> bool,
-    ) {
-        assert_eq!(keys.len(), answers.len(), "one answer for each key");
-        let mut answers = answers.iter_mut();
-        let Ok(()) = hashed::<HASHES_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
-            self.each_ahead(hashes, |place, hash| {
-                *answers.next().expect("as many answers as hashes") = answer(place, hash);
-            });
-            Ok::<_, Infallible>(())
-        });
-    }
-
-    /// Visits hashes and their places, with each block prefetched.
-    fn each_ahead(&self, hashes: &[KeyHash], mut each: impl FnMut(usize, KeyHash)) {
-        let prefetch = |hash: &KeyHash| self.blocks[self.place(*hash)].prefetch();
-        hashes.iter().take(AHEAD).for_each(prefetch);
-        for (i, &hash) in hashes.iter().enumerate() {
-            if let Some(next) = hashes.get(i + AHEAD) {
-                prefetch(next);
-            }
-            each(self.place(hash), hash);
-        }
+    fn prefetch(&self, hash: KeyHash) {
+        self.blocks[self.place(hash)].prefetch();
     }
 }
 
