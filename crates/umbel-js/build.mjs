@@ -6,15 +6,16 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { transformSync } from "../umbel-page/node_modules/esbuild/lib/main.js";
 
 const [out, version, licences, small, whole] = process.argv.slice(2);
 const here = fileURLToPath(new URL(".", import.meta.url));
 const root = join(here, "../..");
 const place = mkdtempSync(join(tmpdir(), "umbel-package-"));
 cpSync(join(here, "package"), place, { recursive: true });
-// Comments and blanks in front of lines are a fifth of it; the types have the comments for users.
+// Comments and blanks are a quarter of it; the types have the comments for users.
 const script = readFileSync(join(place, "filter.js"), "utf8");
-writeFileSync(join(place, "filter.js"), script.replace(/^ *(\/\/.*|\/\*\*.*\*\/)?\n|^ +/gm, ""));
+writeFileSync(join(place, "filter.js"), transformSync(script, { minifyWhitespace: true, lineLimit: 120 }).code);
 for (const [name, module] of [
   ["index.js", small],
   ["foreign.js", whole],

@@ -104,19 +104,23 @@ function define({ memory, allocate, answer, answer_length, ...wasm }) {
 
     /** Calls a function with keys, some at a time; returns its answers. */
     #each(name, keys) {
-      if (typeof keys === "string" || keys instanceof Uint8Array) throw new TypeError("a string or Uint8Array is one key: give an array of keys");
+      if (typeof keys === "string" || isBytes(keys)) throw new TypeError("a string or Uint8Array is one key: give an array of keys");
       const answers = [];
-      let length = 0;
+      const start = taken;
       const flush = () => {
-        call(name, room.subarray(0, length), this.#number);
+        call(name, room.subarray(start, taken), this.#number);
         for (const answer of answered()) answers.push(answer === 1);
-        length = 0;
+        taken = start;
       };
-      for (const key of keys) {
-        length = put(key, length, this.#floats);
-        if (length > BATCH) flush();
+      try {
+        for (const key of keys) {
+          taken = put(key, taken, this.#floats);
+          if (taken - start > BATCH) flush();
+        }
+        if (taken > start) flush();
+      } finally {
+        taken = start;
       }
-      if (length > 0) flush();
       return answers;
     }
   };
@@ -125,10 +129,16 @@ function define({ memory, allocate, answer, answer_length, ...wasm }) {
 /** Keys for the module: for each its type, the number of its bytes, and these. */
 let room = new Uint8Array(2 * BATCH);
 let view = new DataView(room.buffer);
+/** Bytes of it in use: keys wait there while an iterator, which may use filters too, makes the next one. */
+let taken = 0;
 
-/** Puts a key behind others; returns where it ends. */
+// The getters of all typed arrays: the class of a key, or a proxy, may have others.
+const [typeName, size] = [Symbol.toStringTag, "length"].map((name) => Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), name).get);
+const isBytes = (value) => typeName.call(value) === "Uint8Array";
+
+/** Puts a key behind others; returns where it ends. Runs no code of the key. */
 function put(key, at, floats) {
-  const most = typeof key === "string" ? 3 * key.length : (key?.byteLength ?? 16);
+  const most = typeof key === "string" ? 3 * key.length : isBytes(key) ? size.call(key) : 16;
   if (at + 5 + most > room.length) {
     const old = room;
     room = new Uint8Array(2 * (at + 5 + most));
@@ -136,12 +146,11 @@ function put(key, at, floats) {
     view = new DataView(room.buffer);
   }
   const start = at + 5;
-  let [sort, length] = [0, 0];
+  let [sort, length] = [0, most];
   if (typeof key === "string") {
     length = encoder.encodeInto(key, room.subarray(start)).written;
-  } else if (key instanceof Uint8Array) {
+  } else if (isBytes(key)) {
     room.set(key, start);
-    length = key.length;
   } else if (Number.isSafeInteger(key) || (floats && typeof key === "number")) {
     view.setFloat64(start, key, true);
     [sort, length] = [1, 8];

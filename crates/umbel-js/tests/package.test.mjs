@@ -103,6 +103,41 @@ test("keys are asked in the form of the filter", () => {
   }
 });
 
+test("iterators and keys may use any filter meanwhile", () => {
+  for (const set of [small, whole]) {
+    const [blocked, seen, freed] = Array.from({ length: 3 }, () => new set({ keys: 30_000 }));
+    const urls = Array.from({ length: 20_000 }, (_, i) => `https://example.org/${i}`);
+    function* unblocked() {
+      for (const url of urls) {
+        new set({ keys: 10 }).add(`${url}?`);
+        if (!blocked.has(url)) yield url;
+      }
+    }
+    seen.addAll(unblocked());
+    assert(seen.hasAll(unblocked()).every(Boolean));
+    // What it was told of its keys is not what they are.
+    class Odd extends Uint8Array {
+      get length() {
+        return seen.has("a") ? 0 : 2 ** 30;
+      }
+    }
+    const odd = {
+      get byteLength() {
+        return seen.addAll(urls);
+      },
+    };
+    assert.throws(() => seen.hasAll(["a", odd, new Proxy(new Uint8Array(1), {})]), TypeError);
+    seen.add(new Odd([1, 2]));
+    assert.deepEqual(seen.hasAll([new Uint8Array([1, 2]), new Uint8Array(2), urls[7]]), [true, false, true]);
+    function* ending() {
+      yield "a";
+      freed.free();
+    }
+    assert.throws(() => freed.addAll(ending()), /^Error: the filter was freed/);
+    assert(seen.hasAll(urls).every(Boolean));
+  }
+});
+
 test("what is refused has a reason", () => {
   const filter = new small({ keys: 100 });
   const cases = [
