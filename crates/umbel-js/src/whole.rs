@@ -105,7 +105,20 @@ impl Set {
 
     pub(crate) fn merge(&mut self, other: &Self) -> Result<()> {
         match (self, other) {
-            (Self::Own(left), Self::Own(right)) => Ok(left.union(right)?),
+            (Self::Own(left), Self::Own(right)) => {
+                let is_new =
+                    |filter: &AnyFilter| filter.description().is_empty() && filter.is_empty();
+                if is_new(right) {
+                    let noted = left.description().clone();
+                    left.union(right)?;
+                    left.describe(noted);
+                    return Ok(());
+                }
+                if !is_new(left) {
+                    left.description().check(left.kind(), right.description())?;
+                }
+                Ok(left.union(right)?)
+            }
             (Self::Foreign(left, _), Self::Foreign(right, _)) => Ok(left.union(right)?),
             _ => Err("an umbel filter and another system's cannot be merged".into()),
         }

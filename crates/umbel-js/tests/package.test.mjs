@@ -198,6 +198,39 @@ test("another system's files come out as they went in", () => {
   assert(floats.add(0.5) && floats.has(0.5) && !floats.has(0.25));
 });
 
+test("filters merge where the command line merges them, and keep what they note", () => {
+  const options = {
+    plain: [],
+    trimmed: ["--trim"],
+    folded: ["--ignore-case"],
+    fields: ["--csv", "--key", "id", "--key", "x"],
+    id: ["--csv", "--key", "id"],
+    numbers: ["--key-type", "i64"],
+  };
+  for (const [name, more] of Object.entries(options))
+    run(["filter", "build", "-q", "--keys", "10", ...more, "-o", name], name === "numbers" ? "7\n" : "id,x\n7,8\n");
+  const open = (name) => whole.open(readFileSync(join(folder, name)));
+  for (const left of Object.keys(options)) {
+    for (const right of Object.keys(options)) {
+      const filter = open(left);
+      let refused;
+      try {
+        run(["filter", "merge", "-q", "-f", "-o", "merged", left, right]);
+      } catch {
+        refused = /^the filter was built from .*, so it cannot answer for /;
+      }
+      if (refused) assert.throws(() => filter.merge(open(right)), { message: refused }, `${left}, ${right}`);
+      else filter.merge(open(right));
+      assert.deepEqual(Buffer.from(filter.save()), readFileSync(join(folder, refused ? left : "merged")), `${left}, ${right}`);
+    }
+    // One without keys and notes is part of any, and becomes it.
+    const [empty, filter] = [new whole({ keys: 10 }), open(left)];
+    filter.merge(empty);
+    empty.merge(filter);
+    for (const merged of [empty, filter]) assert.deepEqual(Buffer.from(merged.save()), readFileSync(join(folder, left)), left);
+  }
+});
+
 /** The examples of the page: a language, a text, and the text that is printed. */
 const page = readFileSync(join(root, "crates/umbel-js/README.md"), "utf8");
 const examples = [...page.matchAll(/^```(js|html)\n(.*?)^```\n(?:```text\n(.*?)^```\n)?/gms)];
