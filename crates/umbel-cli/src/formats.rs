@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use thiserror::Error;
+use umbel_foreign::recognized::{Recognized, other, perhaps, unknown};
 use umbel_foreign::{Bytes, Foreign, Format};
 use umbel_io::{State, wrapped};
-use umbel_report::recognize::{Recognized, other, perhaps, unknown};
 use umbel_sets::Resources;
 
 use crate::param::{Param, told};

@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use umbel_foreign::recognized::Content;
 use umbel_io::compression;
-use umbel_report::recognize::Content;
 use umbel_share::FileKind;
 
 use crate::atomic::{self, Existing};

@@ -48,6 +48,8 @@ pub mod parquet;
 mod plain;
 pub mod pybloom;
 mod receipt;
+#[doc(hidden)]
+pub mod recognized;
 pub mod redisbloom;
 pub mod redisbloom_cuckoo;
 pub mod rocksdb;

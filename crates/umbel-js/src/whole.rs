@@ -1,10 +1,8 @@
 //! The filters of `umbel/foreign`: all kinds of umbel, and other systems' filters.
 
-use umbel::internals::format::MAGIC;
-use umbel::{AnyFilter, Filter, Insert, KeyHasher, Plan, Variant};
-use umbel_foreign::{
-    Foreign, ForeignFilter, ForeignInsert, Format, KeyType, Parameters, recognize,
-};
+use umbel::{AnyFilter, FileError, Filter, Insert, KeyHasher, Plan, Variant};
+use umbel_foreign::recognized::{Recognized, other, perhaps, unknown};
+use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, KeyType, Parameters};
 
 use crate::Result;
 use crate::keys::{Key, figures, form, hashes, note};
@@ -18,22 +16,24 @@ impl Set {
     /// `words` are a format and a type of keys; either may be missing.
     pub(crate) fn open(words: &str, file: &[u8]) -> Result<Self> {
         let (format, key_type) = words.split_once(' ').unwrap_or((words, ""));
-        if format.is_empty() && file.starts_with(&MAGIC) {
-            Self::without_type(key_type)?;
-            let filter = AnyFilter::from_bytes(file)?;
-            if filter.kind().rows() {
-                filter.check_inserts()?;
-            }
-            return Ok(Self::Own(filter));
-        }
-        let format = match (format, &recognize(file)[..]) {
-            ("", []) => return Err("not a filter, neither umbel's nor another system's".into()),
-            ("", [(format, _)] | [(format, true), ..]) => *format,
-            ("", several) => {
-                let names: Vec<_> = several.iter().map(|(format, _)| format.name()).collect();
-                return Err(format!("may be of {}; name the format", names.join(", ")).into());
-            }
-            (name, _) => name.parse()?,
+        let format = match format {
+            "" => match AnyFilter::from_bytes(file) {
+                Ok(filter) => {
+                    Self::without_type(key_type)?;
+                    if filter.kind().rows() {
+                        filter.check_inserts()?;
+                    }
+                    return Ok(Self::Own(filter));
+                }
+                Err(refused @ FileError::NotUmbel(..)) => match Recognized::of(file) {
+                    Recognized::One(format) => format,
+                    Recognized::Perhaps(formats) => return Err(perhaps(refused, &formats).into()),
+                    Recognized::Other(content) => return Err(other(refused, content).into()),
+                    Recognized::Unknown => return Err(unknown(refused).into()),
+                },
+                Err(error) => return Err(error.into()),
+            },
+            name => name.parse()?,
         };
         Self::foreign(Foreign::decode(format, file)?.to_owned()?, key_type)
     }

@@ -11,6 +11,7 @@ use umbel::{
 };
 use umbel_find::index::{About, Index};
 use umbel_foreign::parquet::Parquet;
+use umbel_foreign::recognized::{Recognized, other, perhaps, unknown};
 use umbel_foreign::table::{Table, is_table};
 use umbel_foreign::{Bytes, Foreign, ForeignFilter, Format, Parameters};
 use umbel_io::ReadAt;
@@ -23,7 +24,6 @@ use umbel_report::receipt::{
     Receipt, Row, add_keys, add_wrapping, foreign_json, guessable, key_rows, warning_of,
     wrapping_rows,
 };
-use umbel_report::recognize::{Recognized, other, perhaps, unknown};
 use umbel_share::sign::Signature;
 use umbel_share::{Content as Arrived, ShareError, Trust, Wrapping, delta, pack, receive};
 

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use umbel::{FileError, SchemeError};
 use umbel_find::index::IndexError;
+use umbel_foreign::recognized::Content;
 use umbel_foreign::table::TableError;
-use umbel_report::recognize::Content;
 use umbel_share::ShareError;
 
 /// Why a file was refused; other errors have only a message. `page/src/core.ts` has the same list.

@@ -11,7 +11,6 @@
 //! | [`fill`] | how full its blocks are |
 //! | [`compare`] | what two filters share |
 //! | [`index`] | what an index of files contains |
-//! | [`recognize`] | what a file of an unknown format is |
 //! | [`words`] | a filter so small that its bits can be followed |
 //!
 //! Errors are [`anyhow::Error`]s, shown unchanged.
@@ -24,7 +23,6 @@ pub mod index;
 pub mod pictures;
 pub mod plan;
 pub mod receipt;
-pub mod recognize;
 pub mod words;
 
 pub use receipt::Receipt;

@@ -1,8 +1,8 @@
-//! Recognizes the format of a file by its content.
+//! Which format the front ends read a file in whose format was not given, and what they say of one that they do not read.
 
 use std::fmt::Display;
 
-use umbel_foreign::Format;
+use crate::{Format, recognize};
 
 /// The formats that a file may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Content {
 impl Recognized {
     /// Returns the formats that a content can have.
     pub fn of(content: &[u8]) -> Self {
-        let found = umbel_foreign::recognize(content);
+        let found = recognize(content);
         let certain = found.iter().filter(|(_, certain)| *certain).count();
         // The certain ones come first.
         let likely = if certain > 0 { &found[..certain] } else { &found };
