@@ -72,6 +72,19 @@ impl Format {
         }
     }
 
+    /// Returns how it hashes the integers of a program: as a long, by their digits, or not at all, if it hashes bytes alone.
+    #[doc(hidden)]
+    pub fn integers(self) -> Option<KeyType> {
+        match self {
+            // Clients of a server send the digits of a number.
+            Self::RedisBloom | Self::RedisBloomCuckoo | Self::ValkeyBloom => Some(KeyType::Decimal),
+            _ => {
+                let mut types = self.key_types().iter().copied();
+                types.find(|of| matches!(of, KeyType::Decimal | KeyType::I64))
+            }
+        }
+    }
+
     /// Returns the names of the [`Parameters`](crate::Parameters) that its filters are made from.
     pub const fn parameters(self) -> &'static [&'static str] {
         match self {

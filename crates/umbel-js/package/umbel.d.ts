@@ -7,7 +7,7 @@ export type Kind = "blocked" | "classic" | "sliced" | "counting" | "scalable" | 
 export interface Options {
   /** The format of another system, such as `guava`; by default it is recognized. Only in `umbel/foreign`. */
   format?: string;
-  /** How another system hashes the keys, such as `utf16` or `i64`; by default the first type of the format. */
+  /** How another system hashes the keys, such as `utf16` or `i64`; by default as it hashes values of their type. */
   keyType?: string;
 }
 

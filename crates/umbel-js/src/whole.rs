@@ -9,7 +9,8 @@ use crate::keys::{Key, figures, form, hashes, note};
 
 pub(crate) enum Set {
     Own(AnyFilter),
-    Foreign(Foreign, KeyType),
+    /// With the type of its keys, if given.
+    Foreign(Foreign, Option<KeyType>),
 }
 
 impl Set {
@@ -64,10 +65,13 @@ impl Set {
     }
 
     fn foreign(filter: Foreign, key_type: &str) -> Result<Self> {
-        let (format, types) = (filter.format(), filter.format().key_types());
-        let key_type = if key_type.is_empty() { types[0] } else { key_type.parse()? };
-        if !types.contains(&key_type) {
-            return Err(umbel_foreign::Error::KeyType { format, found: key_type.name() }.into());
+        let format = filter.format();
+        let key_type = match key_type {
+            "" => None,
+            name => Some(name.parse::<KeyType>()?),
+        };
+        if let Some(other) = key_type.filter(|of| !format.key_types().contains(of)) {
+            return Err(umbel_foreign::Error::KeyType { format, found: other.name() }.into());
         }
         Ok(Self::Foreign(filter, key_type))
     }
@@ -148,20 +152,21 @@ impl Set {
 /// Calls `work` with a key as a filter with keys of this type hashes it: the same as in Python, but any number may be a float.
 fn of_type<T>(
     key: Key<'_>,
-    (format, key_type): (Format, KeyType),
+    (format, key_type): (Format, Option<KeyType>),
     work: impl FnOnce(umbel_foreign::Key<'_>) -> std::result::Result<T, umbel_foreign::Error>,
 ) -> Result<T> {
     let digits = match key {
-        Key::Bytes(bytes) => return Ok(work(key_type.read(bytes, &mut Vec::new())?)?),
+        Key::Bytes(bytes) => {
+            let key_type = key_type.unwrap_or(format.key_types()[0]);
+            return Ok(work(key_type.read(bytes, &mut Vec::new())?)?);
+        }
         Key::Number(number) => number.to_string(),
         Key::Big(number) => number.to_string(),
     };
-    Ok(match (key, key_type) {
-        (Key::Number(number), KeyType::Bytes) => work((&(number as i64).to_le_bytes()[..]).into())?,
-        (Key::Big(number), KeyType::Bytes) => work((&(number as u64).to_le_bytes()[..]).into())?,
-        (_, KeyType::Utf16 | KeyType::Url) => {
-            return Err(umbel_foreign::Error::KeyType { format, found: "a number" }.into());
+    match key_type.or(format.integers()) {
+        None | Some(KeyType::Bytes | KeyType::Utf16 | KeyType::Url) => {
+            Err(umbel_foreign::Error::KeyType { format, found: "a number" }.into())
         }
-        _ => work(key_type.read(digits.as_bytes(), &mut Vec::new())?)?,
-    })
+        Some(key_type) => Ok(work(key_type.read(digits.as_bytes(), &mut Vec::new())?)?),
+    }
 }

@@ -205,6 +205,19 @@ test("another system's files are recognized as on the command line, and come out
     opened += 1;
   }
   assert(opened > 20 && opened < files.length, `${opened} of ${files.length}`);
+  // Integers are hashed as the system does, as in Python.
+  const digits = ["redisbloom", "redisbloom-cuckoo", "valkey-bloom", "pybloom-3", "pybloom-4-scalable"];
+  for (const format of [...digits, "hive", "orc", "guava", "spark", "parquet", "datasketches"]) {
+    const filter = new whole({ keys: 100, format });
+    filter.addAll([7, -12n]);
+    const type = digits.includes(format) ? [] : ["--key-type", "i64"];
+    writeFileSync(join(folder, "numbers.bin"), filter.save());
+    assert.equal(run(["filter", "query", "--format", format, ...type, "numbers.bin"], "7\n-12\n").toString(), "7\n-12\n", format);
+    assert(filter.has(7n), format);
+  }
+  for (const format of ["rocksdb", "rocksdb-legacy", "bits-and-blooms", "squid"]) {
+    assert.throws(() => new whole({ keys: 100, format }).has(7), /do not hold keys of type a number/, format);
+  }
   const floats = new whole({ keys: 100, format: "parquet", keyType: "f64" });
   assert(floats.add(0.5) && floats.has(0.5) && !floats.has(0.25));
 });

@@ -203,17 +203,10 @@ impl Other {
 
     /// The type of keys such as this one.
     fn type_of(&self, key: KeyRef<'_>) -> KeyType {
-        use umbel_foreign::Format::{RedisBloom, RedisBloomCuckoo, ValkeyBloom};
-        let has = |key_type| self.filter.format().key_types().contains(&key_type);
-        // Clients of a server send the digits of a number.
-        let digits = has(KeyType::Decimal)
-            || matches!(self.filter.format(), RedisBloom | RedisBloomCuckoo | ValkeyBloom);
+        let format = self.filter.format();
         self.key_type.unwrap_or(match key {
-            KeyRef::Bytes(_) if has(KeyType::Url) => KeyType::Url,
-            KeyRef::Bytes(_) => KeyType::Bytes,
-            KeyRef::Int(_) | KeyRef::Large(_) if digits => KeyType::Decimal,
-            KeyRef::Int(_) | KeyRef::Large(_) if has(KeyType::I64) => KeyType::I64,
-            KeyRef::Int(_) | KeyRef::Large(_) => KeyType::Bytes,
+            KeyRef::Bytes(_) => format.key_types()[0],
+            KeyRef::Int(_) | KeyRef::Large(_) => format.integers().unwrap_or(KeyType::Bytes),
             KeyRef::Float(_) => KeyType::F64,
         })
     }
