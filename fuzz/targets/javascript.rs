@@ -84,7 +84,7 @@ fuzz_target!(|input: Input| {
     let key_type = input.key_type.map(|at| KeyType::ALL[usize::from(at) % KeyType::ALL.len()]);
     let typed = |name: &str| format!("{name} {}", key_type.map_or("", KeyType::name));
     let fpp = 2f64.powf(-f64::from(input.bits % 40 + 1) / 2.0);
-    let make = || Set::make(typed(name).trim_end(), u64::from(input.keys) % 1000 + 1, fpp);
+    let make = || Set::make(typed(name).trim_end(), u64::from(input.keys) % 1000 + 1, fpp, false);
     let Ok(mut set) = make() else { return };
 
     let floats = matches!(key_type, Some(KeyType::F32 | KeyType::F64));

@@ -104,6 +104,13 @@ impl Format {
         }
     }
 
+    /// Returns whether its filters are sized by a rate; others have a default number of bits per key.
+    #[doc(hidden)]
+    pub fn takes_rate(self) -> bool {
+        let takes = |name: &str| self.parameters().contains(&name);
+        takes("fpp") && !takes("bits_per_key")
+    }
+
     /// Returns the words that choose between its writers' variants, with their meaning.
     pub const fn options(self) -> &'static [(&'static str, &'static str)] {
         match self {

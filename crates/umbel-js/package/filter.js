@@ -30,11 +30,12 @@ function define({ memory, allocate, answer, answer_length, ...wasm }) {
   const freed = new FinalizationRegistry((number) => wasm.free(number));
   const words = (what = "", keyType = "") => encoder.encode(`${what} ${keyType}`.trimEnd());
   function made(plan) {
-    const { keys, fpp = 0.01, kind = "blocked", format, keyType } = options(plan, ["keys", "fpp", "kind", "format", "keyType"]);
+    const { keys, fpp, kind, format, keyType } = options(plan, ["keys", "fpp", "kind", "format", "keyType"]);
     if (!Number.isInteger(keys) || keys < 0) throw new TypeError(`keys is how many there will be, such as 1_000_000, not ${shown(keys)}`);
-    if (typeof fpp !== "number") throw new TypeError(`fpp is a rate, such as 0.01, not ${shown(fpp)}`);
-    const name = words(format ?? kind, keyType);
-    return call("make", name, name.length, keys, fpp);
+    if (fpp !== undefined && typeof fpp !== "number") throw new TypeError(`fpp is a rate, such as 0.01, not ${shown(fpp)}`);
+    if (format !== undefined && kind !== undefined) throw new TypeError("kind and format are not for one filter: give either");
+    const name = words(format ?? kind ?? "blocked", keyType);
+    return call("make", name, name.length, keys, fpp ?? 0.01, fpp !== undefined);
   }
 
   return class Filter {

@@ -14,7 +14,7 @@ export interface Options {
 export interface Plan extends Options {
   /** The keys that it will hold. */
   keys: number;
-  /** The false positive rate when it holds them; 0.01 by default. */
+  /** The false positive rate when it holds them; 0.01 by default, and none for formats that have no rate. */
   fpp?: number;
   /** `blocked` by default, the only one that `umbel` makes; with a number as on the command line, such as `counting:8`. */
   kind?: Kind | `${Kind}:${number}`;

@@ -107,10 +107,10 @@ extern "C" fn open(words: usize) -> i32 {
     keep(words, Set::open)
 }
 
-/// Makes an empty filter of the kind that is in the room.
+/// Makes an empty filter of the kind that is in the room; the rate is the usual one unless it is `given`.
 #[unsafe(no_mangle)]
-extern "C" fn make(words: usize, keys: f64, fpp: f64) -> i32 {
-    keep(words, |kind, _| Set::make(kind, keys as u64, fpp))
+extern "C" fn make(words: usize, keys: f64, fpp: f64, given: bool) -> i32 {
+    keep(words, |kind, _| Set::make(kind, keys as u64, fpp, given))
 }
 
 /// Inserts the keys in the room; the answer has a byte for each, 1 if it was certainly new.

@@ -36,7 +36,7 @@ impl Set {
         }
     }
 
-    pub(crate) fn make(kind: &str, keys: u64, fpp: f64) -> Result<Self> {
+    pub(crate) fn make(kind: &str, keys: u64, fpp: f64, _: bool) -> Result<Self> {
         if kind != "blocked" {
             return Err(elsewhere(kind));
         }

@@ -39,20 +39,16 @@ impl Set {
         Self::foreign(Foreign::decode(format, file)?.to_owned()?, key_type)
     }
 
-    /// `words` are a kind, or a format and a type of keys.
-    pub(crate) fn make(words: &str, keys: u64, fpp: f64) -> Result<Self> {
+    /// `words` are a kind, or a format and a type of keys. A rate that is not `given` is for formats sized by one.
+    pub(crate) fn make(words: &str, keys: u64, fpp: f64, given: bool) -> Result<Self> {
         let (name, key_type) = words.split_once(' ').unwrap_or((words, ""));
         let Ok(format) = name.parse::<Format>() else {
             let plan = Plan::for_keys(name.parse::<Variant>()?, keys, fpp)?;
             Self::without_type(key_type)?;
             return Ok(Self::Own(AnyFilter::with_plan(&plan, KeyHasher::default())?));
         };
-        let takes = |name| format.parameters().contains(&name);
-        let given = Parameters {
-            keys: takes("keys").then_some(keys),
-            fpp: takes("fpp").then_some(fpp),
-            ..Parameters::default()
-        };
+        let fpp = (given || format.takes_rate()).then_some(fpp);
+        let given = Parameters { keys: Some(keys), fpp, ..Parameters::default() };
         Self::foreign(Foreign::new(format, &given)?, key_type)
     }
 

@@ -167,6 +167,12 @@ test("what is refused has a reason", () => {
     [() => whole.open(filter.save(), { keyType: "f64" }), Error, /^keyType is for other systems' filters/],
     [() => whole.open(readFileSync(join(golden, "bloomier-7.umbel"))).add("a"), Error, /^a bloomier filter is built from all its keys/],
     [() => new whole({ keys: 100, format: "squid", keyType: "i64" }), Error, /^squid filters do not hold keys of type i64/],
+    ...["rocksdb", "rocksdb-legacy", "hive", "squid", "redisbloom-cuckoo"].map((format) => {
+      new whole({ keys: 100, format });
+      return [() => new whole({ keys: 100, format, fpp: 0.01 }), Error, /expected none: the format has no such parameter$/];
+    }),
+    [() => new whole({ keys: 100, format: "hadoop" }), Error, /^hadoop: the parameter `keys` .* expected none/],
+    [() => new whole({ keys: 100, format: "guava", kind: "counting" }), TypeError, /^kind and format are not for one filter/],
     [() => new whole({ keys: 100, format: "guava", keyType: "utf16" }).add(7), Error, /do not hold keys of type a number/],
     [() => whole.open(filter.save().fill(1, 100, 101)), Error, /damaged|checksum/],
   ];
@@ -215,7 +221,7 @@ test("another system's files are recognized as on the command line, and come out
     assert.equal(run(["filter", "query", "--format", format, ...type, "numbers.bin"], "7\n-12\n").toString(), "7\n-12\n", format);
     assert(filter.has(7n), format);
   }
-  for (const format of ["rocksdb", "rocksdb-legacy", "bits-and-blooms", "squid"]) {
+  for (const format of ["leveldb", "rocksdb", "rocksdb-legacy", "bits-and-blooms", "squid"]) {
     assert.throws(() => new whole({ keys: 100, format }).has(7), /do not hold keys of type a number/, format);
   }
   const floats = new whole({ keys: 100, format: "parquet", keyType: "f64" });

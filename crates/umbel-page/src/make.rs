@@ -104,7 +104,7 @@ fn foreign(format: Format, keys: &[&str], fpp: f64, key_type: &str) -> Result<Ma
     };
     let given = Parameters {
         keys: format.parameters().contains(&"keys").then_some(keys.len() as u64),
-        fpp: takes_rate(format).then_some(fpp),
+        fpp: format.takes_rate().then_some(fpp),
         ..Parameters::default()
     };
     let plan = Foreign::plan(format, &given).map_err(refused)?;
@@ -127,12 +127,6 @@ fn foreign(format: Format, keys: &[&str], fpp: f64, key_type: &str) -> Result<Ma
     let name = format!("{}.bin", format.name());
     let told = told(&name, Receipt::Foreign(&receipt), fpp, &warnings);
     Ok((filter.encode().map_err(refused)?, told))
-}
-
-/// Whether its filters are sized by a rate; others have a default number of bits per key.
-pub(crate) fn takes_rate(format: Format) -> bool {
-    let takes = |name: &str| format.parameters().contains(&name);
-    takes("fpp") && !takes("bits_per_key")
 }
 
 fn fits(bytes: u64) -> Result<(), Refused> {

@@ -65,7 +65,7 @@ fn formats() -> Value {
             "key_types": types,
             "required": format.required(),
             "makes": format.parameters().contains(&"keys"),
-            "fpp": make::takes_rate(format),
+            "fpp": format.takes_rate(),
         })
     };
     Format::ALL.iter().copied().map(format).collect()
