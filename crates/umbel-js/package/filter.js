@@ -77,6 +77,7 @@ function define({ memory, allocate, answer, answer_length, ...wasm }) {
     }
 
     merge(other) {
+      if (!(#number in Object(other))) throw new TypeError(`merge takes another Filter of the same module, not ${shown(other)}`);
       call("merge", [], this.#number, other.#number);
     }
 
@@ -169,7 +170,12 @@ function put(key, at, floats) {
 
 function refused(key) {
   if (typeof key === "bigint") return new RangeError(`${key} is out of range: a bigint key is from -2**63 to 2**64 - 1; use String(key) for larger ones`);
-  return new TypeError(`a key is a string, a Uint8Array, a safe integer or a bigint, not ${shown(key)}; convert it with String()`);
+  // String() makes one text of all objects without their own, and of all that is missing.
+  let remedy = "convert it with String()";
+  if (key === undefined || key === null) remedy = "leave missing values out";
+  else if (key instanceof ArrayBuffer || ArrayBuffer.isView(key)) remedy = "give its bytes as a Uint8Array";
+  else if (typeof key === "object") remedy = "give the text or bytes that identify it";
+  return new TypeError(`a key is a string, a Uint8Array, a safe integer or a bigint, not ${shown(key)}; ${remedy}`);
 }
 
 /** The number of a filter in its module, which only `open` can give to the constructor. */

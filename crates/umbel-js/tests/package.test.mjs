@@ -142,7 +142,18 @@ test("what is refused has a reason", () => {
   const filter = new small({ keys: 100 });
   const cases = [
     [() => filter.add(0.5), TypeError, /not the number 0.5/],
-    [() => filter.add(null), TypeError, /not null/],
+    [() => filter.add(null), TypeError, /not null; leave missing values out$/],
+    [() => filter.add({ id: 7 }), TypeError, /not Object; give the text or bytes that identify it$/],
+    ...[new ArrayBuffer(1), new DataView(new ArrayBuffer(1)), new Uint16Array(1)].map((key) => [
+      () => filter.has(key),
+      TypeError,
+      /; give its bytes as a Uint8Array$/,
+    ]),
+    ...[null, undefined, {}, new whole({ keys: 100 })].map((other) => [
+      () => filter.merge(other),
+      TypeError,
+      /^merge takes another Filter of the same module, not /,
+    ]),
     [() => filter.has(2n ** 64n), RangeError, /out of range/],
     [() => new small({ keys: 0 }), Error, /^zero keys/],
     // As other packages are called: a number of keys, and a rate.
