@@ -34,7 +34,7 @@ const USUAL_FPP: f64 = 0.01;
 
 /// Makes the file, gives it to the host, and answers with its receipt.
 pub(crate) fn answer(host: &dyn Host, asked: &Asked) -> Result<Value, Refused> {
-    let keys: Vec<&str> = asked.keys.lines().collect();
+    let keys: Vec<&str> = asked.keys.split_terminator('\n').collect();
     if keys.is_empty() {
         return Err(Refused::of("keys", "no keys: give at least one line"));
     }
@@ -43,7 +43,7 @@ pub(crate) fn answer(host: &dyn Host, asked: &Asked) -> Result<Value, Refused> {
         Ok(format) => foreign(format, &keys, fpp, &asked.key_type)?,
         Err(_) => {
             let variant = asked.what.parse().map_err(|error| Refused::of("what", error))?;
-            let except: Vec<&str> = asked.except.lines().collect();
+            let except: Vec<&str> = asked.except.split_terminator('\n').collect();
             own(variant, &keys, &except, fpp)?
         }
     };

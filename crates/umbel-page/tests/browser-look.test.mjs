@@ -144,7 +144,7 @@ test("what is pasted joins the keys that are there, and cannot be cut by a lette
 test("answers are shown by sort, some at a time, and saved", async () => {
   const page = await open(golden("blocked-k8.umbel"));
   const keys = Array.from({ length: 500 }, (_, i) => [`member-${i}`, `"no", ${i}`]).flat();
-  await page.setInputFiles(".query input[type=file]", { name: "keys.txt", mimeType: "text/plain", buffer: Buffer.from(keys.join("\r\n")) });
+  await page.setInputFiles(".query input[type=file]", { name: "keys.txt", mimeType: "text/plain", buffer: Buffer.from(keys.join("\n")) });
   await page.waitForFunction(() => /of 1,000 /.test(document.querySelector(".summary").textContent));
   const all = (await page.textContent(".answers option:nth-child(2)")).split(": ");
   assert.equal(all[0], "may be in");
@@ -161,6 +161,17 @@ test("answers are shown by sort, some at a time, and saved", async () => {
   const saved = readFileSync(await (await waiting).path(), "utf8").split("\n");
   assert.deepEqual(saved.slice(0, 3), ["Key,Answer", "member-0,may be in", '"""no"", 0",not in']);
   assert.equal(saved.length, 1002);
+});
+
+test("carriage returns of a file are part of its keys, as on the command line", async () => {
+  const keys = "apple\r\nmango\rplum\r\n";
+  execFileSync(umbel, ["filter", "build", "-q", "-f", "--fpp", "1e-9", "-o", file("returns.umbel")], { input: keys });
+  const page = await open(file("returns.umbel"));
+  await page.setInputFiles(".query input[type=file]", { name: "keys.txt", mimeType: "text/plain", buffer: Buffer.from(keys) });
+  await page.waitForFunction(() => /^2 of 2 may be in/.test(document.querySelector(".summary").textContent));
+  assert.match(await page.textContent(".query .lines-box [role=status]"), /^The file has carriage returns/);
+  await page.getByRole("button", { name: "Clear the keys" }).click();
+  assert.deepEqual(await ask(page, ["apple"]), [["apple", "not in"]]);
 });
 
 test("keys that are no text are refused", async () => {

@@ -61,6 +61,17 @@ test("a list becomes a filter, byte for byte that of the command line, of every 
   }
 });
 
+test("the filter of a file with carriage returns is that of the command", async () => {
+  const page = await site.open("#make");
+  await page.waitForSelector("option[value=cascade]", { state: "attached" });
+  const input = keys.map((key) => `${key}\r\n`).join("");
+  await page.setInputFiles(".recipe input[type=file] >> nth=0", { name: "keys.txt", mimeType: "text/plain", buffer: Buffer.from(input) });
+  await page.waitForFunction(() => /^The file has carriage returns/.test(document.querySelector(".recipe .lines-box [role=status]").textContent));
+  await make(page);
+  const [made, printed] = await files(page, input);
+  assert(made.equals(printed));
+});
+
 test("the command has the rate, however it is written", async () => {
   const page = await site.open("#make");
   await page.waitForSelector("option[value=cascade]", { state: "attached" });

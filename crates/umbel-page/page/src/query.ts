@@ -30,9 +30,9 @@ interface Column {
   type: HTMLSelectElement | undefined;
 }
 
-/** The lines of a text; the end of the last one is no key. */
+/** The lines of a text, as the command line reads them; the end of the last one is no key. */
 export function lines(text: string): string[] {
-  const keys = text.split("\n").map((line) => line.replace(/\r$/, ""));
+  const keys = text.split("\n");
   if (keys[keys.length - 1] === "") keys.pop();
   return keys;
 }
@@ -50,7 +50,7 @@ export function decoded(bytes: ArrayBuffer): string | null {
 export class Lines {
   readonly root: HTMLElement;
   readonly text: HTMLTextAreaElement;
-  /** All lines, where they are too many to show. */
+  /** All lines, where they are too many to show, or have carriage returns, which the box would make line ends of. */
   private whole: string | null = null;
   private readonly many = h("p", { class: "hint", role: "status" });
 
@@ -77,7 +77,7 @@ export class Lines {
         if (this.text.readOnly || this.text.value.length + clip.length < SHOWN) return;
         event.preventDefault();
         const { value, selectionStart, selectionEnd } = this.text;
-        this.show(value.slice(0, selectionStart) + clip + value.slice(selectionEnd));
+        this.show(value.slice(0, selectionStart) + clip.replace(/\r\n?/g, "\n") + value.slice(selectionEnd));
       },
     });
     const file = h("input", {
@@ -112,9 +112,11 @@ export class Lines {
 
   show(keys: string): void {
     const { text } = this;
-    this.whole = keys.length < SHOWN ? null : keys;
+    const many = keys.length >= SHOWN;
+    const returns = keys.includes("\r");
+    this.whole = many || returns ? keys : null;
     text.readOnly = this.whole !== null;
-    text.value = this.whole === null ? keys : keys.slice(0, keys.lastIndexOf("\n", SHOWN / 10) + 1 || SHOWN / 10);
+    text.value = many ? keys.slice(0, keys.lastIndexOf("\n", SHOWN / 10) + 1 || SHOWN / 10) : keys;
     const clear = () =>
       h(
         "button",
@@ -129,7 +131,7 @@ export class Lines {
         here.clear,
       );
     if (this.whole === null) fill(this.many);
-    else fill(this.many, here.many, " ", clear());
+    else fill(this.many, many && here.many, many && " ", returns && here.returns, returns && " ", clear());
     this.changed();
   }
 }

@@ -347,6 +347,7 @@ export const en = {
       label: "Keys, one per line",
       hint: "Type or paste keys. They are looked up as you type.",
       many: "All keys are looked up. Only the first ones are shown here, and none can be edited.",
+      returns: "The file has carriage returns, as in CR LF. They are part of its keys, as on the command line; to leave them out, paste the keys.",
       clear: "Clear the keys",
       file: "Keys from a file",
       large: (name: string) => `${name} is larger than 64 MiB; look its keys up on the command line: umbel filter query FILTER ${name}`,

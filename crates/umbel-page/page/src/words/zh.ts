@@ -967,6 +967,7 @@ export const zh: typeof en = {
       label: "键，每行一个",
       hint: "输入或粘贴键，边输入边查询。",
       many: "所有键都会查询。这里只显示前面的部分，且不可编辑。",
+      returns: "文件含有回车符，例如 CR LF 行尾。与命令行一样，回车符属于键；如要去掉，请粘贴这些键。",
       clear: "清除键",
       file: "从文件读取键",
       large: (name) => `${name} 超过 64 MiB；请在命令行中查询其中的键：umbel filter query FILTER ${name}`,
