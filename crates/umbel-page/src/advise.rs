@@ -1,11 +1,12 @@
 //! Plans: the ranking of all kinds for a goal, and for each kind, the code that makes the filter.
 
 use serde_json::{Value, json};
-use umbel::{Kind, Variant};
+use umbel::{Kind, Plan, Variant};
 use umbel_numbers::{Rate, Size, in_threes};
 use umbel_report::advice::{Choice, Goal, Verdict, advise};
 use umbel_report::plan;
 
+use crate::MOST_BYTES;
 use crate::calculate::one_in;
 use crate::goal::Typed;
 use crate::refused::Refused;
@@ -84,12 +85,13 @@ impl From {
 fn snippets(choice: &Choice, goal: &Goal) -> Value {
     let from = From::of(choice, goal);
     let plan = choice.plan.as_ref().expect("it fits, so there is a plan");
+    let fpp = fpp_within(plan);
     json!({
         "command": command(choice.variant, &from, goal),
         "rust": rust(choice.variant, &from, goal),
         "python": python(choice.variant, &from, goal, plan.fpp()),
-        "javascript": javascript(choice.variant, plan.keys(), plan.fpp()),
-        "redis": redis(choice.variant, plan.keys(), plan.fpp()),
+        "javascript": (plan.bytes() <= MOST_BYTES).then(|| javascript(choice.variant, plan.keys(), fpp)),
+        "redis": redis(choice.variant, plan.keys(), fpp),
     })
 }
 
@@ -167,6 +169,18 @@ fn python(variant: Variant, from: &From, goal: &Goal, fpp: f64) -> String {
     };
     let added = if variant.kind().built_at_once() { "" } else { "\nseen.add(\"key\")" };
     format!("import umbel\n\nseen = umbel.{made}{added}")
+}
+
+/// A rate near that of a plan, of which a filter for as many keys has no more bytes: where memory is given, that of the plan may
+/// need a step more.
+fn fpp_within(plan: &Plan) -> f64 {
+    let fits = |fpp: &f64| {
+        let same = Plan::for_keys(plan.variant(), plan.keys(), *fpp);
+        same.map_or(true, |same| same.bytes() <= plan.bytes())
+    };
+    let rounded = |step| format!("{:.2e}", plan.fpp() * 1.005f64.powi(step)).parse::<f64>();
+    let looser = (1..1000).map_while(|step| rounded(step).ok());
+    std::iter::once(plan.fpp()).chain(looser).find(fits).unwrap_or(plan.fpp())
 }
 
 fn javascript(variant: Variant, keys: u64, fpp: f64) -> Option<String> {

@@ -48,6 +48,9 @@ use std::io;
 
 pub use request::Core;
 
+/// The largest filter that a page or the npm package holds: WebAssembly has 4 GiB of memory, and at most half of it in one piece.
+const MOST_BYTES: u64 = (1 << 31) - (1 << 20);
+
 /// The functions that a core needs from the program around it.
 pub trait Host {
     /// Fills `bytes` from byte `offset` of a file on; `file` is the number that the request named.

@@ -110,6 +110,26 @@ test("the lines to copy make the filter that was planned", (t) => {
       const [receipt] = documents(["filter", "info", "--json", join(path, "seen.umbel")]);
       assert.equal(receipt.kind, kind);
       assert.equal(receipt.bytes, document.bytes, `${snippets.command}: ${receipt.bytes}, planned ${document.bytes}`);
+      const named = /keys: ([\d_]+), fpp: ([^ ,]+)/.exec(snippets.javascript);
+      if (named) {
+        const [, keys, fpp] = named;
+        run([
+          "filter",
+          "build",
+          "--kind",
+          variant,
+          "--keys",
+          keys.replaceAll("_", ""),
+          "--fpp",
+          fpp,
+          "--force",
+          "-o",
+          join(path, "same.umbel"),
+          join(path, "keys.txt"),
+        ]);
+        const [same] = documents(["filter", "info", "--json", join(path, "same.umbel")]);
+        assert(same.bytes <= document.bytes, `${snippets.javascript}: ${same.bytes}, planned ${document.bytes}`);
+      }
       made += 1;
     }
   }
@@ -119,6 +139,9 @@ test("the lines to copy make the filter that was planned", (t) => {
   assert.equal(snippets.python, "import umbel\n\nseen = umbel.Bloomier(keys, 0.00390625)");
   assert.equal(snippets.javascript, null);
   const growing = core.call({ type: "advise", goal: { keys: "1 million", fpp: "1/100", grows: true } }).rows[0].snippets.javascript;
+  for (const { kind, snippets } of core.call({ type: "advise", goal: { keys: "10G", fpp: "1%" } }).rows) {
+    if (kind === "blocked" || kind === "classic") assert.equal(snippets.javascript, null);
+  }
   assert.match(growing, /from "umbel\/foreign";\n\nconst seen = new Filter\(\{ keys: 1_000_000, fpp: 0.01, kind: "scalable" \}\);/);
 });
 

@@ -215,7 +215,7 @@ export const en = {
     why: (kind: string) => `Why ${kind} does not fit`,
     make: (kind: string) => `Make this ${kind} filter`,
     snippets: { command: "Command line", rust: "Rust", python: "Python", javascript: "JavaScript", redis: "Redis, Valkey" },
-    noJavaScript: "The npm package opens filters of this kind; make them on the command line.",
+    noJavaScript: "The npm package makes filters of up to 2 GiB that add single keys and remove none; make this one on the command line.",
     noRedis: "The module for Redis and Valkey has no filter of this kind.",
     same: "The same ranking on the command line",
     share: "Copy a link to this goal",

@@ -846,7 +846,7 @@ export const zh: typeof en = {
     why: (kind) => `${kind} 为何不符合条件`,
     make: (kind) => `生成这个过滤器：${kind}`,
     snippets: { command: "命令行", rust: "Rust", python: "Python", javascript: "JavaScript", redis: "Redis、Valkey" },
-    noJavaScript: "npm 包可以打开这种类型的过滤器；请在命令行中生成。",
+    noJavaScript: "npm 包只能生成不超过 2 GiB、逐个添加键且不删除键的过滤器；此过滤器请在命令行中生成。",
     noRedis: "Redis 和 Valkey 模块没有这种类型的过滤器。",
     same: "在命令行中得到同样的排名",
     share: "复制此目标的链接",
