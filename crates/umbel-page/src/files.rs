@@ -7,7 +7,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use umbel::{
-    Algorithm, AnyFilter, AnyScheme, FileError, Filter, KeyDescription, Scheme, SchemeError, Secret,
+    Algorithm, AnyFilter, AnyScheme, FileError, Filter, KeyDescription, KeyForm, Scheme,
+    SchemeError, Secret,
 };
 use umbel_find::index::{About, Index};
 use umbel_foreign::parquet::Parquet;
@@ -27,12 +28,10 @@ use umbel_report::receipt::{
 use umbel_share::sign::Signature;
 use umbel_share::{Content as Arrived, ShareError, Trust, Wrapping, delta, pack, receive};
 
-use crate::Host;
 use crate::reason::{Because, Reason};
 use crate::refused::Refused;
+use crate::{Host, MOST_BYTES};
 
-/// The largest file that a filter is read from: WebAssembly has 4 GiB of memory, and at most half of it in one piece.
-pub(crate) const MOST_BYTES: u64 = (1 << 31) - (1 << 20);
 /// The most bytes that the filters of a Parquet file may use together.
 const MOST_OF_PARQUET: u64 = 1 << 30;
 /// Blocks whose loads are summed once, for pictures of a whole filter: 4 KiB.
@@ -688,6 +687,9 @@ impl File {
                 {
                     answer["fields"] = json!(rows.names());
                 }
+                if filter.description().form() == Some(KeyForm::Mixed) {
+                    answer["key_types"] = json!(["bytes", "i64"]);
+                }
                 if let Err(error) = self.answers_for(filter) {
                     answer["query"] = json!("no");
                     answer["query_why"] = json!(format!("{error:#}"));
@@ -742,7 +744,8 @@ impl File {
 
     /// Whether lines can be looked up as keys.
     pub(crate) fn answers_for(&self, filter: &AnyFilter) -> Result<()> {
-        let wanted = KeyDescription::default();
+        let integers = filter.description().form().filter(|form| *form == KeyForm::Integer);
+        let wanted = integers.map_or_else(KeyDescription::default, KeyDescription::from);
         filter.description().check(filter.kind(), &wanted).with_context(|| self.name.clone())
     }
 

@@ -8,6 +8,7 @@ use umbel_numbers::Size;
 use umbel_report::advice::Inside;
 
 use crate::files::{Content, Files};
+use crate::query::key_of;
 use crate::refused::Refused;
 use crate::steps::set_by;
 
@@ -28,7 +29,8 @@ pub(crate) fn answer(files: &Files, asked: &Asked) -> Result<Value, Refused> {
     let inside = Inside::of(filter);
     let block = u64::from(inside.block_cells());
     let mut cells = Vec::new();
-    for (part, cell) in places(filter, &asked.key)? {
+    let key = key_of(filter, "", &asked.key);
+    for (part, cell) in key.map_or_else(|| Ok(Vec::new()), |key| places(filter, &key))? {
         let number = (cell / block) as usize;
         let mut at = number as u64 * block;
         inside.cells(part, number..number + 1, &mut |value| {
@@ -42,7 +44,7 @@ pub(crate) fn answer(files: &Files, asked: &Asked) -> Result<Value, Refused> {
 }
 
 /// The part and the cell of each probe.
-pub(crate) fn places(filter: &AnyFilter, key: &str) -> Result<Vec<(usize, u64)>, Refused> {
+pub(crate) fn places(filter: &AnyFilter, key: &[u8]) -> Result<Vec<(usize, u64)>, Refused> {
     let kind = filter.kind();
     if !kind.inserts() {
         let text = format!("the probes of one key in a {kind} filter say nothing by themselves");

@@ -1,8 +1,10 @@
 //! Keys that are looked up.
 
+use std::borrow::Cow;
+
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
-use umbel::{AnyFilter, Capacity, Filter, Kind};
+use umbel::{AnyFilter, Capacity, Filter, KeyForm, Kind};
 use umbel_find::index::look_up::{Blocks, FIELD_PROBES, Probed, key_of_field, keys_of_text};
 use umbel_find::index::{About, Index, IndexError};
 use umbel_foreign::{Foreign, ForeignFilter, KeyType};
@@ -70,7 +72,10 @@ pub(crate) fn answer(files: &Files, asked: &Asked) -> Result<String, Refused> {
     let (answers, fpp) = match &file.content {
         Content::Own { filter, receipt } => {
             file.answers_for(filter)?;
-            doubt = Doubt::of(filter);
+            let assumed = filter.description().form() == Some(KeyForm::Mixed);
+            doubt = Some(Doubt::Assumed { key_type: "bytes" })
+                .filter(|_| assumed && asked.key_type.is_empty())
+                .or(Doubt::of(filter));
             (own(filter, asked)?, receipt.fpp)
         }
         Content::Sealed { .. } => {
@@ -162,12 +167,32 @@ struct Told<'a> {
     more: More,
 }
 
+/// Whether lines are integers: the filter holds them alone, or they are asked.
+fn integers(filter: &AnyFilter, key_type: &str) -> bool {
+    match filter.description().form() {
+        Some(KeyForm::Mixed) => key_type == "i64",
+        form => form == Some(KeyForm::Integer),
+    }
+}
+
+/// The key that a line is; `None` for one that is no integer, where lines are.
+pub(crate) fn key_of<'a>(
+    filter: &AnyFilter,
+    key_type: &str,
+    line: &'a str,
+) -> Option<Cow<'a, [u8]>> {
+    match integers(filter, key_type) {
+        true => KeyForm::integer(line.as_bytes()).map(|key| key.to_vec().into()),
+        false => Some(line.as_bytes().into()),
+    }
+}
+
 fn own(filter: &AnyFilter, asked: &Asked) -> Result<Vec<Answer>> {
     if let AnyFilter::Bloomier(map) = filter
         && map.value_bits() > 0
     {
         let value = |key: &String| {
-            let value = map.get(key);
+            let value = key_of(filter, &asked.key_type, key).and_then(|key| map.get(&*key));
             let value = value.map(|value| value.to_string());
             Answer::with(value.is_some(), More { value, ..More::default() })
         };
@@ -184,6 +209,12 @@ fn own(filter: &AnyFilter, asked: &Asked) -> Result<Vec<Answer>> {
             };
             let all: Vec<_> = asked.keys.iter().map(row).collect();
             rows.contains_rows(&all, &mut found)?;
+        }
+        Err(_) if integers(filter, &asked.key_type) => {
+            let has = |line: &String| {
+                key_of(filter, &asked.key_type, line).is_some_and(|key| filter.contains(&*key))
+            };
+            found = asked.keys.iter().map(has).collect();
         }
         Err(_) => filter.contains_all(&asked.keys, &mut found),
     }

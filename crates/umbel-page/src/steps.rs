@@ -87,7 +87,7 @@ impl Places {
 
 /// The parts and cells that a key sets in an empty filter of the same plan: in each link of a scalable one, and of a
 /// window in one generation.
-pub(crate) fn set_by(filter: &AnyFilter, key: &str) -> Result<Vec<(usize, u64)>> {
+pub(crate) fn set_by(filter: &AnyFilter, key: &[u8]) -> Result<Vec<(usize, u64)>> {
     let hasher: &KeyHasher = filter.hasher();
     let AnyFilter::Scalable(filter) = filter else {
         let mut empty = AnyFilter::with_plan(filter.plan(), hasher.clone())?;

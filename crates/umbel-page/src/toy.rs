@@ -256,7 +256,7 @@ impl Model {
     /// The places of a word: parts and cells that it would set in an empty filter. It has places in each link and
     /// generation.
     fn places(&self, word: &str) -> Result<Vec<Place>> {
-        let cells = set_by(&self.filter, word)?.into_iter();
+        let cells = set_by(&self.filter, word.as_bytes())?.into_iter();
         let cells = cells.map(|(part, cell)| (part, cell as usize));
         let Variant::Window { generations } = self.filter.plan().variant() else {
             return Ok(cells.collect());

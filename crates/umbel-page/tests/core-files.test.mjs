@@ -116,6 +116,22 @@ test("a signature is accepted from whom, as what and as new as asked for, and no
   }
 });
 
+test("integers are looked up in filters of them, as on the command line", (t) => {
+  const path = folder(t);
+  const keys = ["7", "18446744073709551615", "-1", "007", "x", ""];
+  for (const kind of ["blocked", "bloomier"]) {
+    run(["filter", "build", "-q", "--force", "--kind", kind, "--key-type", "i64", "--fpp", "1e-9", "-o", join(path, "i.umbel")], "7\n-1\n");
+    const { handle, query, probes } = open(join(path, "i.umbel"));
+    assert.equal(query, "yes");
+    const found = core.call({ type: "query", handle, keys }).keys.map((one) => one.found);
+    assert.deepEqual(found, [true, true, true, false, false, false], kind);
+    if (!probes) continue;
+    const cells = (key) => core.call({ type: "probes", handle, key }).cells;
+    assert(cells("7").length > 0 && cells("7").every(({ value }) => value > 0));
+    assert.deepEqual(cells("x"), []);
+  }
+});
+
 test("answers are those of umbel filter query, kind by kind", (t) => {
   const path = folder(t);
   const present = Array.from({ length: 3000 }, (_, i) => `user-${i}`);
