@@ -256,6 +256,48 @@ def test_filters_of_named_fields_are_looked_up_by_these(spark, tmp_path):
             us.maybe_in(table, "user", changed)
 
 
+@pytest.mark.parametrize("way", ["java", "python"])
+@pytest.mark.parametrize("names", [["user", "item"], ["a column with a name that makes the header long", "item"]], ids=["short", "long"])
+def test_a_filter_of_several_columns_names_them(spark, tmp_path, monkeypatch, way, names):
+    """It is the one of the command line, which answers for these columns in this order."""
+    if way == "python":
+        monkeypatch.setattr(_jvm, "_loader", lambda context: None)
+    table = spark.createDataFrame([(f"u{number}", number) for number in range(100)], names_and_types(names)).repartition(3)
+    made = us.build(table, names, 0.01, keys=100)
+    assert made.description == [("field", names[0]), ("field", "item"), ("type", "text")]
+    assert us.Shared(made).in_java == (way == "java")
+    table.toPandas().to_csv(tmp_path / "rows.csv", index=False)
+    keys = [word for name in names for word in ("--key", name)]
+
+    def run(*command):
+        return subprocess.run([os.environ["UMBEL"], *command], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    run("filter", "build", "--csv", *keys, "--keys", "100", "--fpp", "0.01", "rows.csv", "-o", "rows.umbel")
+    assert us.load(tmp_path / "rows.umbel").to_bytes() == made.to_bytes()
+    assert table.where(us.maybe_in(table, names, made)).count() == 100
+    for others in (names[::-1], "item", [*names, "item"]):
+        with pytest.raises(ValueError, match=f"built from {names[0]}, item, found .*; rename"):
+            us.maybe_in(table, others, made)
+    twice = us.build(table, ["item", "item"], keys=100)
+    assert table.where(us.maybe_in(table, ["item", "item"], twice)).count() == 100
+    for column in names:
+        with pytest.raises(ValueError, match=f"built from one column, found {names[0]}, item; look up one"):
+            us.maybe_in(table, names, us.build(table, column, keys=100))
+    seen = f"{tmp_path}/seen.umbel"
+    us.dedup(table, names, seen, keys=1_000).write(f"{tmp_path}/new")
+    with open(tmp_path / "rows.csv", "a") as file:
+        file.write("new,7\n")
+    assert run("unseen", seen, "rows.csv", "--csv", *keys).splitlines() == [",".join(names), "new,7"]
+    assert us.dedup(table, names, seen).rows.count() == 0
+    for others in (names[::-1], "item"):
+        with pytest.raises(ValueError, match=f"built from {names[0]}, item, found .*; rename"):
+            us.dedup(table, others, seen)
+
+
+def names_and_types(names):
+    return ", ".join(f"`{name}` {kind}" for name, kind in zip(names, ("string", "bigint")))
+
+
 def test_columns_are_asked_in_the_form_of_the_filter(spark, tmp_path):
     numbers = spark.range(100).select("id", F.col("id").cast("string").alias("text"))
 

@@ -181,6 +181,31 @@ def test_filters_opened_by_java(spark, table, opened, tmp_path):
     assert [row[0] for row in texts.select(Column(filter.mightContain(F.col("t")._jc))).collect()] == [True, False, True]
 
 
+def test_fields_and_forms_are_those_of_the_filter_in_java(spark, opened, tmp_path):
+    from pyspark.sql.classic.column import Column
+
+    table = spark.range(50).select("id", F.col("id").cast("string").alias("text"))
+
+    def found(filter, key):
+        us.save(filter, f"{tmp_path}/seen.umbel")
+        column = Column(opened(f"{tmp_path}/seen.umbel").mightContain(key._jc))
+        return table.where(column).count()
+
+    both = us.build(table, ["id", "text"], 1e-6)
+    assert found(both, F.struct("id", "text")) == 50
+    for key in (F.struct("text", "id"), F.struct("id"), F.col("id")):
+        with pytest.raises(Exception, match="the filter was built from id, text, found "):
+            found(both, key)
+    numbers, texts = us.build(table, "id", 1e-6), us.build(table, "text", 1e-6)
+    assert found(numbers, F.struct("id")) == found(texts, F.struct("text")) == 50
+    for filter, key in [(numbers, F.col("text")), (texts, F.col("id")), (numbers, F.struct("id", "id"))]:
+        with pytest.raises(Exception, match="the filter was built from one column of (bytes|integer), found "):
+            found(filter, key)
+    # As from a table of the command line: integers are their digits.
+    texts.describe([("field", "id"), ("type", "text")])
+    assert found(texts, F.col("id")) == found(texts, F.struct("text")) == 50
+
+
 def test_what_is_no_key_is_refused_by_java(spark, opened, tmp_path):
     """Cut to integers, 1.5 and 1e20 would be other keys."""
     from pyspark.sql.classic.column import Column

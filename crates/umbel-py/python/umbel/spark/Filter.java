@@ -4,6 +4,7 @@ import java.io.DataInputStream;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.Serializable;
+import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.LongBuffer;
@@ -12,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.WeakHashMap;
@@ -61,6 +63,8 @@ public final class Filter {
 
     private final Header header;
     private final LongBuffer[] parts;
+    /** The last struct whose fields were found to be the filter's: that of most rows. */
+    private StructType fitting;
 
     private Filter(Header header, LongBuffer[] parts) {
         this.header = header;
@@ -107,7 +111,7 @@ public final class Filter {
             for (int part = 0; part < parts.length; part++) {
                 long first = (long) part << PART;
                 long count = Math.min(header.words() - first, 1L << PART);
-                ByteBuffer bytes = channel.map(FileChannel.MapMode.READ_ONLY, Header.LENGTH + 8 * first, 8 * count);
+                ByteBuffer bytes = channel.map(FileChannel.MapMode.READ_ONLY, header.bytes.length + 8 * first, 8 * count);
                 parts[part] = bytes.order(ByteOrder.LITTLE_ENDIAN).asLongBuffer();
             }
             return new Filter(header, parts);
@@ -145,9 +149,10 @@ public final class Filter {
     /**
      * Whether the values of a column may be keys; null for null.
      *
-     * <p>The column has integers of any width, binary or text, or structs of these, whose fields are one key together. The filter
-     * is broadcast by this call. Text whose bytes are not valid UTF-8, or that has the character U+FFFD, always may be a key. Values
-     * of other types, such as doubles and decimals, are refused when they are looked up.
+     * <p>The column has integers of any width, binary or text, or structs of these, whose fields are one key together, of the names
+     * that the filter notes, if it does. The filter is broadcast by this call. Text whose bytes are not valid UTF-8, or that has the
+     * character U+FFFD, always may be a key. Values of other types, such as doubles and decimals, or of other fields, are refused
+     * when they are looked up.
      */
     public Column mightContain(Column key) {
         long[][] words = new long[parts.length][];
@@ -177,13 +182,18 @@ public final class Filter {
 
     private Boolean answer(Object key) {
         if (key instanceof Row) {
-            return ofFields((Row) key);
-        }
-        if (key instanceof String) {
-            return Boolean.valueOf(mightContain((String) key));
+            Row row = (Row) key;
+            return row.size() > 1 ? ofFields(row) : row.isNullAt(0) ? null : answer(row.get(0));
         }
         Object value = checked(key);
-        return Boolean.valueOf(value instanceof byte[] ? mightContain((byte[]) value) : mightContain(((Number) value).longValue()));
+        boolean integer = value instanceof Number;
+        if (header.fields.size() > 1 || header.form.equals(integer ? "bytes" : "integer")) {
+            throw header.unlike(integer ? "an integer" : "a text or bytes");
+        }
+        if (value instanceof String || integer && header.form.equals("text")) {
+            return Boolean.valueOf(mightContain(value.toString()));
+        }
+        return Boolean.valueOf(integer ? mightContain(((Number) value).longValue()) : mightContain((byte[]) value));
     }
 
     /** A value, if it has one of the types of keys: what others would be cut to is another key. */
@@ -205,6 +215,10 @@ public final class Filter {
             }
             lost |= value instanceof String && isLost((String) value);
             values[field] = checked(value);
+        }
+        if (row.schema() != fitting) {
+            header.check(row.schema());
+            fitting = row.schema();
         }
         return Boolean.valueOf(lost || mightContain(bytesOf(values)));
     }
@@ -285,8 +299,10 @@ public final class Filter {
 
     /** Sections 1 and 2, of kind 1 and algorithm 1. */
     private static final class Header {
-        static final int LENGTH = 128;
+        static final int SHORTEST = 128;
+        static final int LONGEST = 131072;
         static final int CHUNK = 1 << 20;
+        static final List FORMS = Arrays.asList(new String[] {"text", "bytes", "integer", "mixed"});
         static final long MAGIC = 0x0a0d4c45424d5589L;
 
         final String path;
@@ -294,15 +310,23 @@ public final class Filter {
         final long blocks;
         final int probes;
         final long seed;
-        /** Bytes of the description of the keys. */
+        /** Bytes of the description of the keys, and what it says: their fields, and their form, if it is noted. */
         final int described;
+        final List fields = new ArrayList();
+        String form = "";
 
         static byte[] start(String path, DataInputStream in, long size) throws IOException {
-            if (size < LENGTH) {
+            if (size < SHORTEST) {
                 throw new IOException(path + ": not an umbel filter: the file has " + size + " bytes");
             }
-            byte[] bytes = new byte[LENGTH];
+            byte[] bytes = new byte[SHORTEST];
             in.readFully(bytes);
+            int length = Xxh3.half(bytes, 12);
+            // Any other length is refused later.
+            if (length > SHORTEST && length <= Math.min(LONGEST, size) && length % 64 == 0) {
+                bytes = Arrays.copyOf(bytes, length);
+                in.readFully(bytes, SHORTEST, length - SHORTEST);
+            }
             return bytes;
         }
 
@@ -317,10 +341,11 @@ public final class Filter {
                 throw new IOException(path + ": version " + version + " of the format; Java reads version 1");
             }
             described = Xxh3.half(bytes, 20);
-            if (described != 0 && !isForm()) {
-                throw new IOException(path + ": the keys have a description besides their form; Java reads filters of keys without one");
+            if (!readDescription()) {
+                throw new IOException(path + ": the keys have a description besides their fields and form; Java reads filters without one");
             }
-            if (Xxh3.word(bytes, 120) != Xxh3.hash(Arrays.copyOf(bytes, 120), 0)) {
+            int end = bytes.length - 8;
+            if (Xxh3.word(bytes, end) != Xxh3.hash(Arrays.copyOf(bytes, end), 0)) {
                 throw new IOException(path + ": the header is damaged; copy the file again");
             }
             int kind = Xxh3.half(bytes, 8) >>> 16;
@@ -340,22 +365,56 @@ public final class Filter {
             }
         }
 
-        /** Whether the description only says the form of the keys. */
-        private boolean isForm() {
-            for (String form : new String[] {"text", "bytes", "integer", "mixed"}) {
-                byte[] entry = ("\4\0type" + (char) form.length() + "\0" + form).getBytes(StandardCharsets.US_ASCII);
-                if (described == entry.length && Arrays.equals(Arrays.copyOfRange(bytes, 120 - described, 120), entry)) {
-                    return true;
+        /** Whether the description is one of fields and a form, as it then is in this header. */
+        private boolean readDescription() {
+            try {
+                ByteBuffer left = ByteBuffer.wrap(bytes, bytes.length - 8 - described, described).order(ByteOrder.LITTLE_ENDIAN);
+                while (left.hasRemaining()) {
+                    String name = text(left);
+                    String value = text(left);
+                    if (name.equals("field")) {
+                        fields.add(value);
+                    } else if (name.equals("type") && FORMS.contains(value)) {
+                        form = value;
+                    } else {
+                        return false;
+                    }
                 }
+                return true;
+            } catch (BufferUnderflowException damaged) {
+                return false;
+            } catch (IndexOutOfBoundsException damaged) {
+                return false;
             }
-            return false;
+        }
+
+        private static String text(ByteBuffer in) {
+            byte[] text = new byte[in.getShort() & 0xffff];
+            in.get(text);
+            return new String(text, StandardCharsets.UTF_8);
+        }
+
+        /** Refuses keys of several fields other than the filter's. */
+        void check(StructType schema) {
+            List names = Arrays.asList(schema.fieldNames());
+            boolean single = form.equals("bytes") || form.equals("integer");
+            if (single || !fields.isEmpty() && !fields.equals(names)) {
+                throw unlike(String.join(", ", names));
+            }
+        }
+
+        IllegalArgumentException unlike(String found) {
+            String held = fields.isEmpty() ? "one column of " + form : String.join(", ", fields);
+            return new IllegalArgumentException("the filter was built from " + held + ", found " + found + "; look up the same, under the same names");
         }
 
         private boolean othersFit(long bits) {
             double fpp = Double.longBitsToDouble(Xxh3.word(bytes, 48));
-            boolean fit = Xxh3.half(bytes, 12) == LENGTH && Xxh3.word(bytes, 16) == (1 | (long) described << 32) && Xxh3.word(bytes, 32) == 0;
-            fit = fit && Xxh3.word(bytes, 40) == bits / 8 && fpp > 0 && fpp < 1 && Xxh3.word(bytes, 56) != 0 && Xxh3.half(bytes, 76) == 0;
-            for (int at = 80; at < 120 - described; at++) {
+            int length = Math.max(SHORTEST, (84 + described + 63) / 64 * 64);
+            boolean fit = length == bytes.length && Xxh3.half(bytes, 12) == length;
+            fit = fit && Xxh3.word(bytes, 16) == (1 | (long) described << 32) && Xxh3.word(bytes, 32) == 0;
+            fit = fit && Xxh3.word(bytes, 40) == bits / 8 && fpp > 0 && fpp < 1 && Xxh3.word(bytes, 56) != 0;
+            for (int at = 76; at < length - 8 - described; at++) {
                 fit = fit && bytes[at] == 0;
             }
             return fit;
@@ -375,7 +434,7 @@ public final class Filter {
         }
 
         long size() {
-            return LENGTH + 64 * blocks + 8 * chunks() + 8;
+            return bytes.length + 64 * blocks + 8 * chunks() + 8;
         }
 
         /** Reads what follows the header, and compares its checksums. The payload goes to `words`, unless that is null. */
@@ -672,7 +731,7 @@ public final class Filter {
             if (at == 0) {
                 return header.bytes;
             }
-            long first = at - Header.LENGTH;
+            long first = at - header.bytes.length;
             long left = 8 * header.words() - first;
             if (left == 0) {
                 byte[] table = Arrays.copyOf(sums, sums.length + 8);

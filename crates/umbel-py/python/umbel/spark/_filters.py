@@ -65,6 +65,8 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
     # A key of one field is its bytes, whatever its name.
     if held and held != names and (len(held), len(names)) != (1, 1):
         raise ValueError(f"the filter was built from {', '.join(held)}, found {', '.join(names)}; rename the columns if they hold the same")
+    if len(names) > 1 and dict(shared.filter.description).get("type") in ("bytes", "integer"):
+        raise ValueError(f"the filter was built from one column, found {', '.join(names)}; look up one")
     changes = [value for name, value in shared.filter.description if name == "normalization" or (name, value) in _PREFIXES]
     if changes:
         raise ValueError(f"the filter's keys were made with {', '.join(changes)}, which Spark does not do; build it from the keys as they are")
@@ -77,9 +79,10 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
     if len(names) == 1 and fields is None:
         found = found_in(shared, columns[0])
     else:
-        # A struct with field names of our own: a key may name a column twice.
+        # A key may name a column twice; a struct that goes to Python may not.
         places = [str(place) for place in range(len(names))] if fields is None and not held else names
-        row = F.struct(*[column.alias(place) for column, place in zip(columns, places)])
+        parts = zip(places, columns) if shared.in_java else dict(zip(places, columns)).items()
+        row = F.struct(*[column.alias(place) for place, column in parts])
         found = found_in(shared, row, lambda rows: shared.filter.contains_rows(rows, places))
     if shared is not filter:
         leave(shared)
@@ -186,9 +189,11 @@ def build(
 
 
 def noted(filter: Filter, types: Sequence[T.StructField]) -> Filter:
-    """An empty filter that notes what its keys will be; a key of several columns is made of texts."""
-    integers = len(types) == 1 and isinstance(types[0].dataType, T.IntegralType)
-    filter.describe([("type", "integer" if integers else "bytes" if len(types) == 1 else "text")])
+    """An empty filter that notes what its keys will be; a key of several columns is made of texts, and names them."""
+    if len(types) > 1:
+        filter.describe([*(("field", field.name) for field in types), ("type", "text")])
+    else:
+        filter.describe([("type", "integer" if isinstance(types[0].dataType, T.IntegralType) else "bytes")])
     return filter
 
 
@@ -200,11 +205,11 @@ def union(df: DataFrame, make: Callable[[], Filter], empty: Filter | None = None
             filter.add_many(batch.column(0), threads=1)
         else:
             names = fields_in(filter) or batch.schema.names
-            filter.add_rows(batch.rename_columns(names), names)
+            filter.add_rows(pa.table(dict(zip(names, batch.columns))), names)
 
     empty = make() if empty is None else empty
     java: Callable[[DataFrame], DataFrame] | None = None
-    if isinstance(empty, umbel.Bloom) and empty.kind == "blocked" and knows(data := empty.to_bytes(), df.sparkSession):
+    if isinstance(empty, umbel.Bloom) and empty.kind == "blocked" and knows(empty, data := empty.to_bytes(), df.sparkSession):
         java = lambda rows: filled(rows, data, _PIECES)
     whole = gather(df, make, add, operator.ior, empty.nbytes, java)
     return empty if whole is None else whole

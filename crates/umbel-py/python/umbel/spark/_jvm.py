@@ -24,12 +24,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from umbel import Filter
+
 from ._keys import quoted
 
 # The classes of each application, or None where they cannot be had.
 _classes: weakref.WeakKeyDictionary[SparkContext, Any] = weakref.WeakKeyDictionary()
 MAGIC = b"\x89UMBEL\r\n"
-_HEADER = 128
+_FORMS = ("text", "bytes", "integer", "mixed")
 _compiling = threading.Lock()
 
 
@@ -40,12 +42,10 @@ def has_java(spark: SparkSession) -> bool:
     return not context._encryption_enabled and not apart and _loader(context) is not None
 
 
-def knows(data: bytes, spark: SparkSession) -> bool:
-    """Whether Java can fill, and look keys up in, the filter in a file that starts with these bytes."""
-    *fields, described = struct.unpack_from("<8sHHIH2xI", data)
-    forms = [struct.pack("<H4sH", 4, b"type", len(form)) + form for form in (b"text", b"bytes", b"integer", b"mixed")]
-    known = fields == [MAGIC, 1, 1, _HEADER, 1] and data[_HEADER - 8 - described : _HEADER - 8] in (b"", *forms)
-    return known and has_java(spark)
+def knows(filter: Filter, data: bytes, spark: SparkSession) -> bool:
+    """Whether Java can fill, and look keys up in, a filter, whose file starts with these bytes."""
+    described = all(name == "field" or (name == "type" and value in _FORMS) for name, value in filter.description)
+    return described and struct.unpack_from("<8sHH4xH", data) == (MAGIC, 1, 1, 1) and has_java(spark)
 
 
 def may_contain(key: Column, filter: Broadcast[Any]) -> Column:
@@ -73,7 +73,8 @@ def filled(keys: DataFrame, empty: bytes, schema: str) -> DataFrame:
     columns = [java_key(field) for field in keys.schema.fields]
     key = keys.dropna().select(*columns)
     spark: Any = keys.sparkSession
-    pieces = _rows(key).mapPartitions(_new(spark.sparkContext, "Fill", bytearray(empty[:_HEADER]), key._jdf.schema()))
+    (length,) = struct.unpack_from("<12xI", empty)
+    pieces = _rows(key).mapPartitions(_new(spark.sparkContext, "Fill", bytearray(empty[:length]), key._jdf.schema()))
     of_piece = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(schema)
     return DataFrame(spark._jsparkSession.createDataFrame(pieces, of_piece), spark)
 

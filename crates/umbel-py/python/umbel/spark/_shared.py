@@ -39,7 +39,7 @@ class Shared:
         self._filter: Filter | None = filter
         self._kind: Any = {} if format is None else {"format": format, "key_type": key_type}
         #: Whether Java looks it up, and no key goes to Python.
-        self.in_java = format is None and knows(data, spark)
+        self.in_java = format is None and knows(filter, data, spark)
         self._broadcast: Broadcast[Any] = _Own(context, (filter, data), context._pickled_broadcast_vars)
 
     @property
