@@ -172,6 +172,23 @@ def test_a_type_that_does_not_go_through_arrow(spark, within):
         assert bag(pruned.select(text)) == bag(plain.select(text)), name
 
 
+@pytest.mark.parametrize("within", ["{}", "array({})", "named_struct('a', {})"] if FULL else ["{}", "named_struct('a', {})"])
+@pytest.mark.parametrize(("zone", "hour"), [("America/Sao_Paulo", "2018-11-04 00:00:00"), ("America/New_York", "2024-11-03 01:30:00")])
+def test_times_without_a_zone_in_any_session(spark, zone, hour, within):
+    """Hours that clocks there skip or repeat."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        time = F.expr(within.format(f"timestamp_ntz'{hour}' + make_interval(0, 0, 0, 0, id)")).alias("k")
+        left, right = spark.range(5).select(time), spark.range(3, 9).select(time)
+        left = left.unionAll(spark.range(1).select(F.expr(within.format(f"timestamp_ntz'{hour}'")).alias("k")))
+        for name, (ours, theirs) in OPERATIONS.items():
+            assert bag(ours(left, left, "k", prune=True)) == bag(theirs(left, left, "k")), name
+            assert bag(ours(left, right, "k", prune=True)) == bag(theirs(left, right, "k")), name
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
 def test_columns_are_in_the_order_of_spark(spark):
     left = spark.range(10).select(F.lit("x").alias("first"), "id")
     for ours, how in [(us.semi_join, "left_semi"), (us.anti_join, "left_anti")]:

@@ -307,8 +307,11 @@ class Listed(Candidates):
             # As an equality, Spark would make it part of the key of its table.
             equal = (ours <= theirs) & (ours >= theirs)
             same = same & ((equal | (ours.isNull() & theirs.isNull())) if self.job.nulls else equal)
-        names = [_CANDIDATE, *(f"{_CANDIDATE}_{at}" for at in range(keys.num_columns - 1))]
-        listed = table.sparkSession.createDataFrame(keys.rename_columns(names))
+        # With their types: otherwise times without a zone are taken for those of the session's.
+        schema = T.StructType([T.StructField(_CANDIDATE, T.LongType())])
+        for at, field in enumerate(self.job.fields[1 - place]):
+            schema.add(f"{_CANDIDATE}_{at}", field.dataType)
+        listed = table.sparkSession.createDataFrame(keys.rename_columns(schema.names), schema)
         return table.join(F.broadcast(listed), same, how).drop(HASH)
 
 
