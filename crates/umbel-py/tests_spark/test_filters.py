@@ -55,6 +55,8 @@ def test_memory_instead_of_a_rate(pages):
     made = us.build(pages, "number", memory="64KiB")
     assert made.nbytes <= 64 << 10
     assert made.receipt().planned_keys > 39_000
+    with pytest.raises(ValueError, match="fpp and memory: .*; leave one out"):
+        us.build(pages, "number", 0.01, memory="64KiB")
 
 
 def test_a_column_with_one_frequent_key_is_sized(spark):

@@ -130,7 +130,7 @@ def test_random_tables(pair, way, monkeypatch):
         monkeypatch.setattr("umbel.spark._job._LISTED", -1)
         # As for a large table, whose different keys are counted.
         monkeypatch.setattr("umbel.spark._job._UNCOUNTED", -1)
-    how = {"limit": 0} if way == "split" else {}
+    how = {"limit": 1} if way == "split" else {}
     for name, (ours, _) in OPERATIONS.items():
         pruned = ours(left, right, KEYS, prune=True, **how)
         assert pruned.dtypes == plain[name].dtypes, name
@@ -187,6 +187,31 @@ def test_times_without_a_zone_in_any_session(spark, zone, hour, within):
             assert bag(ours(left, right, "k", prune=True)) == bag(theirs(left, right, "k")), name
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "message"),
+    [
+        ({"prune": "no"}, TypeError, "prune is True, False or None, found 'no'"),
+        ({"prune": 0}, TypeError, "prune is True, False or None, found 0"),
+        ({"limit": 0}, ValueError, "limit is at least 1 byte, found 0"),
+        ({"limit": -1}, ValueError, "limit is at least 1 byte, found -1"),
+        ({"limit": "64MiB"}, TypeError, "limit is a number of bytes, such as 64 << 20, found '64MiB'"),
+        ({"limit": 1e9}, TypeError, "limit is a number of bytes, .* found 1000000000.0"),
+        ({"limits": 1}, TypeError, "has no option limits; its options are prune, limit and explain"),
+    ],
+)
+def test_options_are_checked(spark, how, error, message):
+    for name, (ours, _) in OPERATIONS.items():
+        with pytest.raises(error, match=message):
+            ours(spark.range(3), spark.range(3), "id", **how)
+
+
+def test_a_table_with_a_column_of_changes(spark):
+    table = spark.range(3).select("id", F.lit("x").alias("Change"))
+    with pytest.raises(ValueError, match='the tables have a column Change; name the first one by change=, as in change="side"'):
+        us.diff(table, table)
+    assert us.diff(table, table.where("id > 0"), change="side").columns == ["side", "id", "Change"]
 
 
 def test_columns_are_in_the_order_of_spark(spark):

@@ -50,14 +50,16 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
     `Filter.contains_rows`; in a filter of rows (`umbel.Attributes`) columns are looked up by name. A filter is sent to the
     executors with each call; a `Shared` one is sent once.
 
-    Raises `TypeError` unless the columns hold strings, binary or integers, `ValueError` for a filter with a secret, or one of
-    rows without these fields.
+    Raises `TypeError` unless the columns hold strings, binary or integers, `ValueError` for a filter with a secret, one of
+    other columns, or a `Shared` that is closed.
 
     >>> mail.where(maybe_in(mail, "sender", blocked))  # doctest: +SKIP
     """
     names = names_of(column)
     types = filter_columns(df, names)
     shared = filter if isinstance(filter, Shared) else Shared(filter, df.sparkSession)
+    if shared.closed:
+        raise ValueError("this Shared is closed; share the filter again")
     fields = shared.filter.names if isinstance(shared.filter, umbel.Attributes) else None
     if fields is not None and not set(names) <= set(fields):
         raise ValueError(f"the filter holds rows of {', '.join(fields)}, found {', '.join(names)}; rename the columns")
@@ -168,8 +170,8 @@ def build(
 ) -> Filter:
     """A filter of the keys in a column, or in the rows of several.
 
-    Without `keys`, their number is estimated from a sample, which reads the column once more. `fpp` (0.01), `memory` (bytes of the
-    filter, or text such as ``"64MiB"``) and `kind` are as in `umbel.Bloom`; with `format`, such as ``"spark"``, the filter is
+    Without `keys`, their number is estimated from a sample, which reads the column once more. `fpp` (0.01) or `memory` (bytes of the
+    filter, or text such as ``"64MiB"``), and `kind` are as in `umbel.Bloom`; with `format`, such as ``"spark"``, the filter is
     another system's, made as by `umbel.Foreign`. Rows with a null are skipped.
 
     The result is on the driver, which needs memory for two copies of it; each core of an executor makes one of the same size.
@@ -179,7 +181,9 @@ def build(
     names = names_of(column)
     types = filter_columns(df, names)
     columns = df.select(*[F.col(quoted(name)).alias(str(place)) for place, name in enumerate(names)])
-    if keys is None and (fpp is None or memory is None):
+    if fpp is not None and memory is not None:
+        raise ValueError("fpp and memory: with the keys of the table, one determines the other; leave one out")
+    if keys is None:
         keys = max(1, sample(df, key_hash(fields_of(df, names), nulls=False)).planned_keys)
     if format is None:
         return union(columns, lambda: noted(umbel.Bloom(keys, fpp, kind=kind, memory=memory), types))

@@ -88,7 +88,13 @@ class Job:
             self.fields = [table.schema.fields for table in tables]
         self.tables = tables
         self.limit = options.get("limit", LIMIT)
+        if not isinstance(self.limit, int):
+            raise TypeError(f"limit is a number of bytes, such as 64 << 20, found {self.limit!r}")
+        if self.limit < 1:
+            raise ValueError(f"limit is at least 1 byte, found {self.limit}")
         self.forced = options.get("prune")
+        if not isinstance(self.forced, bool | None):
+            raise TypeError(f"prune is True, False or None, found {self.forced!r}")
         #: The place of the table whose keys fill the filter, and at most how many keys it has.
         self.few, self.keys = 0, 1
         #: The filter of all its keys, unless that is split.

@@ -36,7 +36,7 @@ def dedup(
 
     If several rows have one key, Spark keeps any of them, as `DataFrame.dropDuplicates` does. A row whose key has a null is kept. A
     row is wrongly dropped at the filter's false positive rate. If there is no file at `seen`, a filter is made for `keys` keys, the
-    number expected over all runs, at a rate of `fpp`.
+    number expected over all runs, at a rate of `fpp`. A filter that is there keeps its own; the two are not looked at then.
 
     Nothing is recorded before the rows are out: call `New.write`, or deliver `New.rows` and then call `New.commit`. Tasks
     never change the filter; the driver replaces its file. So a task may fail, be repeated or run twice, and a driver may stop

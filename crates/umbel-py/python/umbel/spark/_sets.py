@@ -156,6 +156,9 @@ def diff(
     each other. `explain` as in `semi_join`.
     """
 
+    if held := [name for name in old.columns if name.lower() == change.lower()]:
+        raise ValueError(f'the tables have a column {held[0]}; name the first one by change=, as in change="side"')
+
     def marked(removed: DataFrame, added: DataFrame) -> DataFrame:
         sides = [df.select(F.lit(sign).alias(change), "*") for sign, df in (("-", removed), ("+", added))]
         return sides[0].unionAll(sides[1])

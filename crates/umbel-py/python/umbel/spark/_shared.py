@@ -56,8 +56,13 @@ class Shared:
 
     def close(self) -> None:
         """Removes the copies of driver and executors. Does nothing the second time."""
-        if os.path.exists(self._broadcast._path):
+        if not self.closed:
             self._broadcast.destroy()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return not os.path.exists(self._broadcast._path)
 
     def __enter__(self) -> Shared:
         return self
