@@ -4,6 +4,7 @@ import os
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
 from pyspark.sql import functions as F
 
@@ -135,9 +136,49 @@ def test_a_column_is_named(spark):
             us.maybe_in(spark.range(3), key, umbel.Bloom(10))
 
 
-def test_a_filter_with_a_secret_is_refused(spark):
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ({"s": "other"}, "found a dict, .*; where a table has another name, rename it there with withColumnRenamed"),
+        ({"user", "item"}, "found a set, which has no order; give a list"),
+        (None, "named by its columns, found a NoneType"),
+        (umbel.Bloom(10), "named by its columns, found a Bloom"),
+    ],
+    ids=lambda key: type(key).__name__,
+)
+def test_what_does_not_name_a_key(spark, key, message):
+    table = spark.range(3)
+    for call in (us.build, lambda df, key: us.semi_join(df, df, key), lambda df, key: us.maybe_in(df, key, umbel.Bloom(10))):
+        with pytest.raises(TypeError, match=message):
+            call(table, key)
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame({"id": [1]}), None, "id"], ids=lambda table: type(table).__name__)
+def test_what_is_no_table(spark, table):
+    found = "a pandas DataFrame; make one with spark.createDataFrame" if isinstance(table, pd.DataFrame) else type(table).__name__
+    numbers = spark.range(3)
+    for call in (
+        lambda: us.build(table, "id"),
+        lambda: us.maybe_in(table, "id", umbel.Bloom(10)),
+        lambda: us.dedup(table, "id", "seen.umbel", keys=10),
+        lambda: us.semi_join(table, numbers, "id"),
+        lambda: us.anti_join(numbers, table, "id"),
+        lambda: us.common(table, numbers),
+        lambda: us.except_(numbers, table),
+        lambda: us.diff(table, numbers),
+        lambda: us.distinct(table),
+    ):
+        with pytest.raises(TypeError, match=f"expected a DataFrame of Spark, found (a )?{found}"):
+            call()
+
+
+def test_what_is_no_filter(spark, tmp_path):
+    for filter, kind in [("s.umbel", "str"), ({1, 2}, "set"), (None, "NoneType")]:
+        for call in (lambda: us.maybe_in(spark.range(3), "id", filter), lambda: us.Shared(filter), lambda: us.save(filter, tmp_path / "s")):
+            with pytest.raises(TypeError, match=rf"expected a filter, found a {kind}; load\(\) one, or make one with build\(\)"):
+                call()
     keyed = umbel.Bloom(10, secret=b"0123456789abcdef")
-    with pytest.raises(Exception, match="cannot be pickled"):
+    with pytest.raises(ValueError, match="filters with a secret are not supported in Spark, as it would have to be sent"):
         us.maybe_in(spark.range(3), "id", keyed)
 
 
@@ -220,6 +261,9 @@ def test_streaming(spark, pages, tmp_path):
     stream = spark.readStream.schema(pages.schema).option("maxFilesPerTrigger", 2).parquet(f"{tmp_path}/pages")
     with pytest.raises(ValueError, match="a stream cannot be read twice; call this on the tables of foreachBatch"):
         us.distinct(stream)
+    for call in (us.build, lambda *key: us.dedup(*key, "seen.umbel", keys=10)):
+        with pytest.raises(ValueError, match="a stream cannot be read twice; call this on the tables of foreachBatch"):
+            call(stream, "url")
     query = stream.writeStream.foreachBatch(screen).option("checkpointLocation", f"{tmp_path}/state")
     query.trigger(availableNow=True).start().awaitTermination()
     found = spark.read.parquet(f"{tmp_path}/found").select("number").distinct().collect()

@@ -119,12 +119,18 @@ def test_a_filter_of_rows_is_refused_before_rows_go_out(spark, tmp_path):
         us.dedup(day(spark, 0, 10), "url", f"{tmp_path}/seen.umbel")
 
 
+@pytest.mark.filterwarnings("ignore::umbel.OverfilledWarning")
 def test_a_full_filter_is_told_and_then_refused(spark, tmp_path):
     seen = f"{tmp_path}/seen.umbel"
     new = us.dedup(day(spark, 0, 300), "url", seen, keys=100)
     with pytest.warns(UserWarning, match="the filter is full"):
         new.write(f"{tmp_path}/out")
     with pytest.raises(ValueError, match="the filter is full, with about"):
+        us.dedup(day(spark, 0, 10), "url", seen)
+    full = umbel.Bloom(1)
+    full.update(range(10_000))
+    us.save(full, seen)
+    with pytest.raises(ValueError, match="the filter is full, with more keys than can be counted"):
         us.dedup(day(spark, 0, 10), "url", seen)
 
 

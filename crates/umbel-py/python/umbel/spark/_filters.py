@@ -25,6 +25,7 @@ from ._jvm import MAGIC, filled, java_key, knows, may_contain
 from ._keys import filter_columns, key_hash, fields_of, names_of, quoted
 from ._sample import sample
 from ._shared import Shared, leave
+from ._stable import check_finite
 
 # Descriptions of keys that are prefixes.
 _PREFIXES = {("type", "ip-prefix"), ("type", "domain-suffix")}
@@ -180,6 +181,7 @@ def build(
     """
     names = names_of(column)
     types = filter_columns(df, names)
+    check_finite(df)
     columns = df.select(*[F.col(quoted(name)).alias(str(place)) for place, name in enumerate(names)])
     if fpp is not None and memory is not None:
         raise ValueError("fpp and memory: with the keys of the table, one determines the other; leave one out")

@@ -19,6 +19,7 @@ import umbel
 from umbel import Filter
 
 from ._session import classic
+from ._shared import check_filter
 
 # Schemes of stores whose connectors for Hadoop show an object only when it is complete, and rename by copying.
 _OBJECT_STORES = {"s3", "s3a", "s3n", "gs", "oss", "cosn", "obs"}
@@ -35,6 +36,7 @@ def save(filter: Filter, path: str | os.PathLike[str], *, spark: SparkSession | 
     Raises `OSError` when the file system refuses.
     """
     place = _Place(path, spark)
+    check_filter(filter)
     if place.local is not None:
         os.makedirs(os.path.dirname(place.local), exist_ok=True)
         filter.save(place.local)
@@ -126,6 +128,7 @@ def to_native(filter: umbel.Foreign, *, spark: SparkSession | None = None) -> An
 
     Raises `TypeError` for another filter: its keys cannot be hashed again. Make one with ``build(…, format="spark")``.
     """
+    check_filter(filter)
     if not isinstance(filter, umbel.Foreign) or filter.kind != "spark":
         raise TypeError(f"expected a filter of the format spark, found {filter.kind}; make one with build(format='spark')")
     jvm: Any = classic(spark)._jvm

@@ -33,7 +33,6 @@ from ._jvm import has_java, passing
 from ._keys import HASH, Unpruned, fields_of, hashed_alike, key_hash, quoted, through_arrow
 from ._plan import FPP, PART, Limits, Plan, Table, decide, filter_size
 from ._sample import heads, partitions, sample
-from ._session import classic
 from ._shared import Shared, leave
 from ._stable import stable
 
@@ -75,7 +74,6 @@ class Job:
         on: Sequence[str] | None = None,
     ) -> None:
         """For tables with the key columns `on`, by their positions; None means whole rows."""
-        classic(tables[0].sparkSession)
         if others := options.keys() - Options.__annotations__.keys():
             raise TypeError(f"{operation}() has no option {min(others)}; its options are {', '.join(Options.__annotations__)} and explain")
         self.operation = operation

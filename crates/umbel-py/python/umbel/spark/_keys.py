@@ -7,14 +7,14 @@ built or looked up by name use the keys themselves, as everywhere in umbel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from ._session import classic
+from ._session import check_tables
 
 #: The column of hashes in all tables of hashes.
 HASH = "umbel_hash"
@@ -108,7 +108,12 @@ def names_of(columns: str | Sequence[str]) -> list[str]:
 
     Raises `ValueError` when there are none, and `TypeError` for anything but names.
     """
-    names = [columns] if isinstance(columns, (str, Column)) else list(columns)
+    if isinstance(columns, (dict, set, frozenset)):
+        why = "which has no order; give a list"
+        if isinstance(columns, dict):
+            why = "which names two; where a table has another name, rename it there with withColumnRenamed()"
+        raise TypeError(f"the key is named by its columns, found a {type(columns).__name__}, {why}")
+    names = list(columns) if isinstance(columns, Iterable) and not isinstance(columns, (str, Column)) else [columns]
     if not names:
         raise ValueError("name the column of the key, or several")
     for name in names:
@@ -133,7 +138,7 @@ def filter_columns(df: DataFrame, names: Sequence[str]) -> list[T.StructField]:
 
     Raises `TypeError` unless they hold keys of filters: text, bytes or integers.
     """
-    classic(df.sparkSession)
+    check_tables(df)
     fields = fields_of(df, names)
     for field in fields:
         if not isinstance(field.dataType, _INTEGERS + (T.StringType, T.BinaryType)):

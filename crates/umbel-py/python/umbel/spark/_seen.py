@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from functools import reduce
@@ -16,6 +17,7 @@ from ._filters import asked_as, maybe_in, noted, union
 from ._hadoop import _Place, saved, update
 from ._keys import filter_columns, names_of, quoted
 from ._shared import Shared
+from ._stable import check_finite
 
 _ALONE = "umbel_alone"
 # Present in a folder once all its rows are: the file that Spark writes last, or the first commit of a Delta table.
@@ -47,6 +49,7 @@ def dedup(
     """
     names = names_of(column)
     types = filter_columns(df, names)
+    check_finite(df)
     filter = saved(seen, df.sparkSession)
     if filter is None:
         if keys is None:
@@ -56,7 +59,7 @@ def dedup(
         raise ValueError(f"{seen}: the filter holds rows of {', '.join(filter.names)}; dedup() needs one of keys, made by dedup(keys=…)")
     receipt = filter.receipt()
     if receipt.over_filled or receipt.room == 0:
-        raise ValueError(f"{seen}: the filter is full, with about {receipt.keys:,.0f} keys; build a larger one from the rows")
+        raise ValueError(f"{seen}: the filter is full, with {_many(receipt)}; build a larger one from the rows")
     # A filter that cannot be merged has to be refused before rows go out.
     empty = filter.copy()
     empty.clear()
@@ -67,6 +70,10 @@ def dedup(
     alone = F.when(missing, F.monotonically_increasing_id()).alias(_ALONE)
     rows = fresh.select("*", alone).dropDuplicates([*names, _ALONE]).drop(_ALONE)
     return New(rows, names, seen, empty)
+
+
+def _many(receipt: umbel.Receipt) -> str:
+    return f"about {receipt.keys:,.0f} keys" if math.isfinite(receipt.keys) else "more keys than can be counted"
 
 
 class New:
@@ -115,6 +122,6 @@ class New:
         filter = update(self._seen, lambda before: new if before is None else before | new, spark)
         receipt = filter.receipt()
         if receipt.over_filled:
-            full = f"the filter is full, with about {receipt.keys:,.0f} keys: more rows than planned are dropped wrongly"
+            full = f"the filter is full, with {_many(receipt)}: more rows than planned are dropped wrongly"
             warnings.warn(f"{self._seen}: {full}", stacklevel=2)
         return receipt

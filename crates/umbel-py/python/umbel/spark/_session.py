@@ -21,3 +21,13 @@ def classic(spark: Any = None) -> SparkSession:
             "spark.api.mode=classic"
         )
     return session
+
+
+def check_tables(*tables: Any) -> None:
+    """Raises `TypeError` unless these are tables of a classic session."""
+    for table in tables:
+        if not hasattr(table, "sparkSession"):
+            name = type(table).__name__
+            found = f"a pandas {name}; make one with spark.createDataFrame()" if hasattr(table, "iloc") else f"a {name}"
+            raise TypeError(f"expected a DataFrame of Spark, found {found}")
+        classic(table.sparkSession)

@@ -20,6 +20,7 @@ from ._filters import gather, union
 from ._job import Candidates, Filtered, Job, Options
 from ._keys import HASH, names_of
 from ._plan import FPP, Plan, filter_size
+from ._session import check_tables
 
 
 @overload
@@ -39,6 +40,7 @@ def semi_join(
     With `explain`, the plan is returned; for it, the keys of the smaller table are read, and the first rows of the other.
     """
     names = names_of(on)
+    check_tables(left, right)
     plain = left.join(right, names, "left_semi")
     job = Job("semi_join", (left, right), options, names)
     if explain:
@@ -67,6 +69,7 @@ def anti_join(
     without a shuffle. `on` and `explain` as in `semi_join`.
     """
     names = names_of(on)
+    check_tables(left, right)
     plain = left.join(right, names, "left_anti")
     job = Job("anti_join", (left, right), options, names)
     if explain:
@@ -95,6 +98,7 @@ def common(
 
     Columns are compared by their places, and nulls are equal to each other. `explain` as in `semi_join`.
     """
+    check_tables(left, right)
     plain = left.intersect(right)
     job = Job("common", (left, right), options)
     if explain:
@@ -123,6 +127,7 @@ def except_(
 
     Columns are compared by their places, and nulls are equal to each other. `explain` as in `semi_join`.
     """
+    check_tables(left, right)
     plain = left.subtract(right)
     job = Job("except_", (left, right), options)
     if explain:
@@ -156,6 +161,7 @@ def diff(
     each other. `explain` as in `semi_join`.
     """
 
+    check_tables(old, new)
     if held := [name for name in old.columns if name.lower() == change.lower()]:
         raise ValueError(f'the tables have a column {held[0]}; name the first one by change=, as in change="side"')
 
@@ -181,6 +187,7 @@ def distinct(df: DataFrame, *, explain: bool = False, **options: Unpack[Options]
 
     Nulls are equal to each other. Rows that certainly occur once are output without a shuffle. `explain` as in `semi_join`.
     """
+    check_tables(df)
     plain = df.distinct()
     job = Job("distinct", (df,), options)
     if explain:

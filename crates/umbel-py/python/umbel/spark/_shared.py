@@ -31,9 +31,13 @@ class Shared:
 
     def __init__(self, filter: Filter, spark: SparkSession | None = None) -> None:
         spark = classic(spark)
+        check_filter(filter)
         context = spark.sparkContext
         _forget(context)
-        pickled: Any = filter.__reduce__()
+        try:
+            pickled: Any = filter.__reduce__()
+        except ValueError:
+            raise ValueError("filters with a secret are not supported in Spark, as it would have to be sent; build one without") from None
         _, (_, data, format, key_type), _ = pickled
         #: The filter itself, on the driver.
         self._filter: Filter | None = filter
@@ -72,6 +76,12 @@ class Shared:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_filter": None}
+
+
+def check_filter(filter: object) -> None:
+    """Raises `TypeError` for anything but a filter."""
+    if not isinstance(filter, Filter):
+        raise TypeError(f"expected a filter, found a {type(filter).__name__}; load() one, or make one with build()")
 
 
 class _Own(Broadcast[Any]):

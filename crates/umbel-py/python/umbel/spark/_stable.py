@@ -44,13 +44,16 @@ def stable(df: DataFrame) -> None:
     """Raises `Unpruned` unless a table certainly has the same rows each time it is computed.
 
     Functions of the user count as deterministic unless they are marked, as for Spark.
-
-    Raises `ValueError` for a stream, which cannot be read twice.
     """
-    if df.isStreaming:
-        raise ValueError("a stream cannot be read twice; call this on the tables of foreachBatch()")
+    check_finite(df)
     jvm: Any = df.sparkSession._jvm
     _Plan(jvm.org.apache.spark.sql.catalyst.trees.TreePattern).check(df._jdf.queryExecution().withCachedData())
+
+
+def check_finite(df: DataFrame) -> None:
+    """Raises `ValueError` for a stream."""
+    if df.isStreaming:
+        raise ValueError("a stream cannot be read twice; call this on the tables of foreachBatch()")
 
 
 class _Plan:
