@@ -310,7 +310,7 @@ pub enum Error {
         /// Its key.
         line: Vec<u8>,
         /// The name of the input of exceptions that contains it.
-        other: String,
+        other: Box<str>,
     },
     /// The [reader of keys](crate::Normalization::read) refuses a record.
     #[error("{at}: {source}")]
@@ -389,7 +389,7 @@ impl Error {
 #[non_exhaustive]
 pub struct Place {
     /// The input's name.
-    pub name: String,
+    pub name: Box<str>,
     /// Bytes from the start of the input.
     pub offset: u64,
     /// The line and the column, both from 1, if they could be counted. Lines end where records do; columns count
@@ -402,7 +402,7 @@ pub struct Place {
 impl Place {
     pub(crate) fn new(name: &str, offset: u64) -> Self {
         let line = (offset == 0).then_some((1, 1));
-        Self { name: name.to_owned(), offset, line, is_partial: false }
+        Self { name: name.into(), offset, line, is_partial: false }
     }
 }
 

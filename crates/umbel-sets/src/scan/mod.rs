@@ -272,7 +272,7 @@ impl<'a> Scanner<'a> {
     /// that can no longer be found is unchanged.
     pub(crate) fn located(&self, mut error: Error, inputs: &[Input]) -> Error {
         if let Some(place) = error.place()
-            && let Some(input) = inputs.iter().find(|input| input.name() == place.name)
+            && let Some(input) = inputs.iter().find(|input| input.name() == &*place.name)
         {
             place.is_partial = input.copied && self.leaves_out;
             if place.line.is_some() {
