@@ -203,10 +203,14 @@ impl Filter {
             return Ok(());
         }
         self.unchecked.store(u64::MAX, Relaxed);
+        let keys = receipt.keys.value;
+        let held = match keys.is_finite() {
+            true => format!("about {keys:.0} keys"),
+            false => "more keys than can be counted".to_owned(),
+        };
         let text = format!(
-            "the filter holds about {:.0} keys, but was planned for {planned}: its false positive rate is {:.3e}, not {}; make a larger \
+            "the filter holds {held}, but was planned for {planned}: its false positive rate is {:.3e}, not {}; make a larger \
              one, or a Scalable",
-            receipt.keys.value,
             receipt.fpp,
             receipt.plan.fpp()
         );

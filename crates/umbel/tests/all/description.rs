@@ -122,11 +122,11 @@ fn it_is_kept_by_what_changes_a_filter() {
 /// Filters merge if their keys are described alike, or if one has no description.
 #[test]
 fn keys_that_differ_do_not_merge() {
-    // Less, in another order, and with another value.
+    // Less, in another order, with another value, and only the form of some that are no single values.
     let [mut swapped, mut other] = [SOME; 2];
     swapped.swap(0, 1);
     other[4].1 = "2";
-    let others = [&SOME[..1], &swapped, &other].map(described);
+    let others = [&SOME[..1], &swapped, &other, &SOME[2..3]].map(described);
     for kind in MERGING {
         let compares = kind != Kind::Attributes;
         for other in &others {
