@@ -108,13 +108,7 @@ impl Set {
             (Self::Own(left), Self::Own(right)) => {
                 let is_new =
                     |filter: &AnyFilter| filter.description().is_empty() && filter.is_empty();
-                if is_new(right) {
-                    let noted = left.description().clone();
-                    left.union(right)?;
-                    left.describe(noted);
-                    return Ok(());
-                }
-                if !is_new(left) {
+                if !is_new(left) && !is_new(right) {
                     left.description().check(left.kind(), right.description())?;
                 }
                 Ok(left.union(right)?)
