@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use proptest::collection::vec;
-use proptest::prelude::{Strategy, any, prop_oneof};
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::budget::Budget;

@@ -120,9 +120,7 @@ impl<'a> Holders<'a> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use proptest::prelude::{
-        Just, ProptestConfig, Strategy as _, any, prop_assert, prop_assert_eq, proptest,
-    };
+    use proptest::prelude::*;
 
     use super::*;
     use crate::budget::Budget;

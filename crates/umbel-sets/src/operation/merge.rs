@@ -466,9 +466,7 @@ fn lower_bound(reader: &Reader<'_>, key: &[u8], separator: u8) -> Result<u64, Ha
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{
-        ProptestConfig, Strategy as _, any, prop_assert, prop_assert_eq, proptest,
-    };
+    use proptest::prelude::*;
 
     use super::super::rule::Others;
     use super::*;

@@ -127,7 +127,7 @@ impl Sorting {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{Just, ProptestConfig, any, prop_assert_eq, prop_oneof, proptest};
+    use proptest::prelude::*;
 
     use super::*;
     use crate::testing::{long, workplace};

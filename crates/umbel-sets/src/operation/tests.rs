@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use proptest::prelude::{
-    Just, ProptestConfig, Strategy as _, TestCaseError, any, prop_assert, prop_assert_eq,
-    prop_oneof, proptest,
-};
+use proptest::prelude::*;
 use umbel::{Blocked, KeyHasher, Kind, Plan};
 
 use super::*;
@@ -14,9 +11,7 @@ use crate::bulk::fill;
 use crate::input::lengths;
 use crate::passes::Passes;
 use crate::scan::Scanner;
-use crate::testing::{
-    Files, cramped, files, input, lines, lines_of, long, threads, workplace, write,
-};
+use crate::testing::*;
 use crate::{Error, ErrorBound, Input, Options, Report};
 
 const DISTINCT: Ask = Ask::Distinct(Distinct {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use memchr::{memchr, memchr_iter};
 use serde_json::value::RawValue;
 
-use super::{Flaw, Format, Head, Kind, Value, columns, json, line_end, text};
+use super::{Flaw, Format, Head, Kind, Value, columns, json, text};
 use crate::Error;
 
 /// The columns or members of two inputs' rows.
@@ -126,7 +126,7 @@ impl Beside {
                 return Err(Error::SameColumn { name: starts[1].name.to_owned(), field, twice });
             }
         }
-        header.extend_from_slice(line_end(left));
+        header.extend_from_slice(self.line_end(left));
         Ok(Some(header))
     }
 
@@ -307,8 +307,8 @@ impl Beside {
 
     fn line_end(&self, row: &[u8]) -> &[u8] {
         match &self.kind {
-            Kind::Csv(_) | Kind::Tsv(_) => line_end(row),
-            Kind::Json => b"\n",
+            Kind::Csv(_) | Kind::Tsv(_) if row.ends_with(b"\r") => b"\r\n",
+            Kind::Csv(_) | Kind::Tsv(_) | Kind::Json => b"\n",
             Kind::Lines(end) | Kind::Fields(end) => std::slice::from_ref(end),
         }
     }

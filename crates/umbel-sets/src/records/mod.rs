@@ -1018,11 +1018,6 @@ pub(crate) fn split_end(row: &[u8]) -> (&[u8], &[u8]) {
     row.split_at(row.len() - usize::from(row.ends_with(b"\r")))
 }
 
-/// The end that a row has.
-pub(crate) fn line_end(row: &[u8]) -> &'static [u8] {
-    if row.ends_with(b"\r") { b"\r\n" } else { b"\n" }
-}
-
 /// The length of an empty line, if `bytes` start with one.
 pub(crate) fn blank(bytes: &[u8]) -> Option<usize> {
     match bytes {

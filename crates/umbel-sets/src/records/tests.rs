@@ -5,9 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use proptest::collection::vec;
-use proptest::prelude::{
-    Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
-};
+use proptest::prelude::*;
 use proptest::sample::select;
 use tempfile::TempDir;
 use umbel::KeyHasher;

@@ -32,8 +32,12 @@ impl Files<'_> {
         self.named().next().is_none()
     }
 
+    fn all(&self) -> [Option<&Path>; 4] {
+        [self.added, self.changed, self.removed, self.kept]
+    }
+
     fn named(&self) -> impl Iterator<Item = &Path> {
-        [self.added, self.changed, self.removed, self.kept].into_iter().flatten()
+        self.all().into_iter().flatten()
     }
 
     /// Refuses files that cannot be created, and a file named twice, before any work.
@@ -56,54 +60,48 @@ impl Files<'_> {
     /// Runs the job and writes the files, each of which appears whole or not at all.
     pub fn write(&self, job: &Diff<'_>, tolerances: &Tolerances) -> Result<Report> {
         let end = [job.rows.options.form.records.end()];
-        into(self.added, |added| {
-            into(self.changed, |changed| {
-                into(self.removed, |removed| {
-                    into(self.kept, |kept| {
-                        let mut bytes = 0;
-                        let mut write = |out: Option<&mut Out<'_>>, row: &[u8]| {
-                            let Some(out) = out else { return Ok(()) };
-                            bytes += row.len() as u64 + 1;
-                            out.write_all(row)
-                                .and_then(|()| out.write_all(&end))
-                                .map_err(Error::Output)
-                        };
-                        let (mut added, mut changed) = (added, changed);
-                        let (mut removed, mut kept) = (removed, kept);
-                        if let Some(header) = &job.rows.header()? {
-                            write(added.as_deref_mut(), header)?;
-                            write(changed.as_deref_mut(), header)?;
-                            write(removed.as_deref_mut(), header)?;
-                            write(kept.as_deref_mut(), header)?;
-                        }
-                        let mut report =
-                            run_within(job, tolerances, &mut |change, row| match change {
-                                Change::Changed if changed.is_some() => {
-                                    write(changed.as_deref_mut(), row)
-                                }
-                                Change::Added | Change::Changed => write(added.as_deref_mut(), row),
-                                Change::Removed | Change::Replaced => {
-                                    write(removed.as_deref_mut(), row)
-                                }
-                                Change::Kept(_) => write(kept.as_deref_mut(), row),
-                            })?;
-                        report.bytes_written = bytes;
-                        Ok(report)
-                    })
-                })
-            })
+        into_all(&self.all(), Vec::new(), |mut outs| {
+            let mut bytes = 0;
+            let mut write = |file: usize, row: &[u8]| {
+                let Some(out) = &mut outs[file] else { return Ok(()) };
+                bytes += row.len() as u64 + 1;
+                out.write_all(row).and_then(|()| out.write_all(&end)).map_err(Error::Output)
+            };
+            if let Some(header) = &job.rows.header()? {
+                (0..4).try_for_each(|file| write(file, header))?;
+            }
+            let [added, changed, removed, kept] = [0, 1, 2, 3];
+            let mut report = run_within(job, tolerances, &mut |change, row| match change {
+                Change::Changed if self.changed.is_some() => write(changed, row),
+                Change::Added | Change::Changed => write(added, row),
+                Change::Removed | Change::Replaced => write(removed, row),
+                Change::Kept(_) => write(kept, row),
+            })?;
+            report.bytes_written = bytes;
+            Ok(report)
         })
     }
 }
 
-type Out<'a> = dyn Write + Send + 'a;
+/// Files to write to, or `None` for those that are not written.
+type Outs<'a> = Vec<Option<&'a mut (dyn Write + Send + 'a)>>;
 
-/// Lets `work` write to a file, or nowhere.
-fn into<T>(path: Option<&Path>, work: impl FnOnce(Option<&mut Out<'_>>) -> Result<T>) -> Result<T> {
-    match path {
-        Some(path) => atomic::replace(path, |out| work(Some(out))),
-        None => work(None),
-    }
+/// Lets `work` write to the files at some paths, after those in `outs`.
+fn into_all<T>(
+    paths: &[Option<&Path>],
+    mut outs: Outs<'_>,
+    work: impl FnOnce(Outs<'_>) -> Result<T>,
+) -> Result<T> {
+    let Some((path, rest)) = paths.split_first() else { return work(outs) };
+    let Some(path) = path else {
+        outs.push(None);
+        return into_all(rest, outs, work);
+    };
+    atomic::replace(path, |out| {
+        let mut all: Outs<'_> = outs.into_iter().map(|out| out.map(|out| out as _)).collect();
+        all.push(Some(out));
+        into_all(rest, all, work)
+    })
 }
 
 /// How the rows that only one input has are written.
