@@ -751,21 +751,18 @@ impl<R: Read> Read for Rewritten<R> {
 mod tests {
     use super::*;
     use crate::Records;
-    use crate::testing::{Drip, long, options_of};
+    use crate::testing::{Drip, long, workplace_of};
 
-    fn csv(dir: &std::path::Path) -> Options {
-        let records = Records::Csv { delimiter: b',', header: true, key: Vec::new(), raw: false };
-        options_of(dir, records)
-    }
+    const CSV: Records =
+        Records::Csv { delimiter: b',', header: true, key: Vec::new(), raw: false };
 
     #[test]
     fn rows_with_another_delimiter_are_read_in_pieces_of_any_size() {
-        let dir = tempfile::tempdir().unwrap();
+        let (_dir, options) = workplace_of(CSV);
         let rows = long(100_000, 20_000);
         let source = "a;b\n".to_owned() + &"1,5;\"x;\"\"y\"\n".repeat(rows);
         let wanted = "a,b\n".to_owned() + &"\"1,5\",\"x;\"\"y\"\n".repeat(rows);
         for size in [1, 7, 1 << 20] {
-            let options = csv(dir.path());
             let mut rewritten =
                 Rewritten::new("a", source.as_bytes(), Some(b';'), &options).unwrap();
             let (mut all, mut piece) = (Vec::new(), vec![0; size]);
@@ -779,8 +776,7 @@ mod tests {
     /// A pipe of a few bytes at a time, and a record longer than a buffer.
     #[test]
     fn a_record_that_is_left_out_ends_where_its_line_does() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut options = csv(dir.path());
+        let (_dir, mut options) = workplace_of(CSV);
         (options.form.bad, options.resources.memory) = (Bad::Skip, 16 << 20);
         for width in [0, 70_000, 3 << 20] {
             let tail = "x,".repeat(width / 2);
@@ -806,9 +802,9 @@ mod tests {
                 self.0.next().map_or(Ok(0), |piece| piece.as_bytes().read(bytes))
             }
         }
-        let dir = tempfile::tempdir().unwrap();
+        let (_dir, options) = workplace_of(CSV);
         let pipe = Pipe(vec!["a;b\n", "1;", "2\n3;4\n", "5;6"].into_iter());
-        let mut rewritten = Rewritten::new("a", pipe, Some(b';'), &csv(dir.path())).unwrap();
+        let mut rewritten = Rewritten::new("a", pipe, Some(b';'), &options).unwrap();
         for (wanted, left) in [("a,b\n", 3), ("1,2\n3,4\n", 1), ("5,6\n", 0)] {
             let mut bytes = [0; 100];
             let read = rewritten.read(&mut bytes).unwrap();

@@ -490,7 +490,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::testing::{input, options};
+    use crate::testing::{input, workplace};
 
     #[test]
     fn inputs_count_for_the_cap_until_they_are_dropped() {
@@ -541,14 +541,14 @@ mod tests {
 
     #[test]
     fn lines_are_estimated_from_all_over_a_file() {
-        let dir = tempfile::tempdir().unwrap();
+        let (dir, options) = workplace(b'\n');
         let [short, long] = [10, 1000].map(|length| [&vec![b'x'; length - 1][..], b"\n"].concat());
         let quarter = 400_000;
         let of = |line: &[u8], bytes: usize| line.repeat(bytes / line.len());
         let text = [of(&short, quarter), of(&long, 2 * quarter), of(&short, quarter)].concat();
         let lines = memchr_iter(b'\n', &text).count() as f64;
         let inputs = [input(dir.path(), "a", &text), input(dir.path(), "b", b"x\ny")];
-        let estimated = estimate_lines(&inputs, &options(dir.path(), b'\n')).unwrap();
+        let estimated = estimate_lines(&inputs, &options).unwrap();
         assert!((estimated[0] as f64 / lines - 1.0).abs() < 0.2, "{estimated:?} of {lines}");
         assert_eq!(estimated[1], 2);
     }

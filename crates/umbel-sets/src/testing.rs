@@ -43,16 +43,23 @@ pub(crate) fn options_of(dir: &Path, records: Records) -> Options {
     Options { resources, form: records.into() }
 }
 
-/// Options of a job on lines.
-pub(crate) fn options(dir: &Path, separator: u8) -> Options {
-    options_of(dir, Records::Lines(separator))
+/// A folder for the files of a job on some records, and its options.
+pub(crate) fn workplace_of(records: Records) -> (TempDir, Options) {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options_of(dir.path(), records);
+    (dir, options)
 }
 
-/// A folder for the files of a job, and its options.
+/// The same for lines that end with this byte.
 pub(crate) fn workplace(separator: u8) -> (TempDir, Options) {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), separator);
-    (dir, options)
+    workplace_of(Records::Lines(separator))
+}
+
+/// The same, with files of lines.
+pub(crate) fn workplace_with(files: &[Vec<u8>], separator: u8) -> (TempDir, Vec<Input>, Options) {
+    let (dir, options) = workplace(separator);
+    let inputs = write(dir.path(), files);
+    (dir, inputs, options)
 }
 
 /// A budget for a test.
@@ -65,7 +72,7 @@ pub(crate) fn cramped(threads: usize) -> Budget {
     budget(threads, 4096, 60_000)
 }
 
-pub(crate) fn lines(range: std::ops::Range<u32>) -> Vec<u8> {
+pub(crate) fn lines(range: Range<u32>) -> Vec<u8> {
     range
         .flat_map(|i| format!("line number {}\n", i.wrapping_mul(2_654_435_761)).into_bytes())
         .collect()
@@ -100,9 +107,7 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn workplace(&self) -> (TempDir, Vec<Input>, Options) {
-        let (dir, options) = workplace(self.separator);
-        let inputs = write(dir.path(), &self.inputs);
-        (dir, inputs, options)
+        workplace_with(&self.inputs, self.separator)
     }
 }
 

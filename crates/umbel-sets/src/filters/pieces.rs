@@ -413,7 +413,7 @@ mod tests {
     use umbel::{AnyFilter, Filter as _, Kind};
 
     use super::*;
-    use crate::testing::{lines, workplace, write};
+    use crate::testing::{lines, workplace, workplace_with};
     use crate::unseen::Checkpoint;
     use crate::unseen::journal::{Journal, Reached, path_of};
 
@@ -446,9 +446,8 @@ mod tests {
 
     #[test]
     fn a_filter_larger_than_the_cap_is_the_same_file() {
-        let (dir, mut options) = workplace(b'\n');
+        let (dir, inputs, mut options) = workplace_with(&[lines(0..100_000)], b'\n');
         (options.resources.memory, options.resources.threads) = (16 << 20, 2);
-        let inputs = write(dir.path(), &[lines(0..100_000)]);
         let plan = Plan::for_memory(Kind::Blocked, 100_000, 40 << 20).unwrap();
         assert!(crate::room_left(plan.bytes(), &options.resources).is_err());
         let (hasher, keys) = (KeyHasher::default(), KeyDescription::default());

@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
     use crate::budget::Budget;
-    use crate::testing::{cramped, files, lines, lines_of, long, workplace, write};
+    use crate::testing::*;
 
     type Wanted = (usize, Option<Vec<usize>>, bool);
 
@@ -194,7 +194,6 @@ mod tests {
     /// With and without a filter, in memory and spilled, and with more inputs than a word has bits.
     #[test]
     fn every_way_is_taken() {
-        let (dir, options) = workplace(b'\n');
         let many: Vec<_> = (0..150u32).map(|i| lines(i..i + 1 + i % 7)).collect();
         let three = vec![
             lines(0..40_000),
@@ -203,7 +202,7 @@ mod tests {
         ];
         let mut seen = std::collections::HashSet::new();
         for bytes in [many, three] {
-            let inputs = write(dir.path(), &bytes);
+            let (_dir, inputs, options) = workplace_with(&bytes, b'\n');
             for wanted in [
                 (1, None, true),
                 (2, None, true),

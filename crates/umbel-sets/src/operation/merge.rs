@@ -472,7 +472,7 @@ mod tests {
     use super::*;
     use crate::Options;
     use crate::budget::Budget;
-    use crate::testing::{Files, cramped, files, lines_of, long, workplace, write};
+    use crate::testing::*;
 
     /// The result of a merge, if the inputs are sorted.
     fn merged(
@@ -577,12 +577,15 @@ mod tests {
         }
     }
 
+    /// Sorted lines.
+    fn numbers(lines: u32) -> Vec<u8> {
+        (0..lines).flat_map(|i| format!("{i:07}\n").into_bytes()).collect()
+    }
+
     /// Otherwise one thread would do the work of all.
     #[test]
     fn parts_are_equally_long() {
-        let (dir, options) = workplace(b'\n');
-        let lines: Vec<u8> = (0..4_000).flat_map(|i| format!("{i:07}\n").into_bytes()).collect();
-        let inputs = write(dir.path(), &[lines]);
+        let (_dir, inputs, options) = workplace_with(&[numbers(4_000)], b'\n');
         let job = SetOperation::within(cramped(3), &inputs, Rule::DISTINCT, &options);
         for part in 0..4 {
             let mut worker = Worker::new(&job, &Disk::new(&options.resources.tmp), 0).unwrap();
@@ -594,10 +597,8 @@ mod tests {
     /// Results that do not fit go through a temporary file; a line longer than a buffer is left to others.
     #[test]
     fn results_may_be_larger_than_memory_and_lines_may_not() {
-        let (dir, options) = workplace(b'\n');
-        let lines: Vec<u8> = (0..20_000).flat_map(|i| format!("{i:07}\n").into_bytes()).collect();
-        let common = Rule::of_first(Others::Semi(1), false);
-        let inputs = write(dir.path(), &[lines.clone(), lines.clone()]);
+        let (lines, common) = (numbers(20_000), Rule::of_first(Others::Semi(1), false));
+        let (dir, inputs, options) = workplace_with(&[lines.clone(), lines.clone()], b'\n');
         let (found, report) = merged(&inputs, common, cramped(3), &options).unwrap();
         assert!(found == lines && report.bytes_spilled > 0);
         let budget = Budget { rest: 4_000_000, ..cramped(3) };

@@ -280,11 +280,10 @@ fn every_strategy_is_taken_and_right() {
 
 #[test]
 fn a_much_smaller_file_is_kept_and_the_first_read_once() {
-    let (dir, options) = workplace(b'\n');
     let large = lines(0..90_000);
     for (small, rest, passes) in [(1_000, 600_000, 2), (6_000, 60_000, 2), (80_000, 600_000, 3)] {
         let bytes = [large.clone(), lines(90_000 - small / 2..90_000 + small / 2)];
-        let inputs = write(dir.path(), &bytes);
+        let (_dir, inputs, options) = workplace_with(&bytes, b'\n');
         let budget = Budget { rest, ..cramped(2) };
         let job = job(&inputs, common(2), budget, &options);
         let plan = job.plan().unwrap();
@@ -296,8 +295,7 @@ fn a_much_smaller_file_is_kept_and_the_first_read_once() {
 
 #[test]
 fn an_input_rewritten_with_its_times_kept_is_noticed() {
-    let (dir, options) = workplace(b'\n');
-    let inputs = write(dir.path(), &[lines(0..100), lines(0..100)]);
+    let (dir, inputs, options) = workplace_with(&[lines(0..100), lines(0..100)], b'\n');
     let scanner = Scanner::within(cramped(1), &options, KeyHasher::default()).unwrap();
     let size = Plan::for_keys(Kind::Blocked, 100, 0.01).unwrap();
     let mut filter = Blocked::with_plan(&size, KeyHasher::default()).unwrap();
@@ -339,7 +337,6 @@ fn long_lines_need_room_and_the_message_names_enough() {
 /// More inputs than may be read at a time while the inputs with each line are counted.
 #[test]
 fn lines_in_some_of_many_small_inputs() {
-    let (dir, options) = workplace(b'\n');
     // Line i is in about 100 ÷ i of the inputs, in some twice.
     let bytes: Vec<Vec<u8>> = (0..120u32)
         .map(|input| {
@@ -348,7 +345,7 @@ fn lines_in_some_of_many_small_inputs() {
             within.collect()
         })
         .collect();
-    let inputs = write(dir.path(), &bytes);
+    let (_dir, inputs, options) = workplace_with(&bytes, b'\n');
     for at_least in [1, 2, 3, 10, 50, 119, 120].repeat(30) {
         for (rest, threads) in [(60_000, 2), (20_000, 3), (4_000_000, 4), (200_000, 64)] {
             let budget = Budget { rest, ..cramped(threads) };
@@ -362,12 +359,11 @@ fn lines_in_some_of_many_small_inputs() {
 /// The input whose keys are gathered may be any of them.
 #[test]
 fn lines_in_all_of_many_inputs_wherever_the_smallest_is() {
-    let (dir, options) = workplace(b'\n');
     for smallest in [1, 20, 39] {
         let bytes: Vec<Vec<u8>> = (0..40)
             .map(|input| lines(input..if input == smallest { 900 } else { 1000 + input }))
             .collect();
-        let inputs = write(dir.path(), &bytes);
+        let (_dir, inputs, options) = workplace_with(&bytes, b'\n');
         let expected = model(&bytes, b'\n', common(40));
         for rest in [20_000, 60_000, 4_000_000] {
             let job = job(&inputs, common(40), Budget { rest, ..cramped(3) }, &options);
@@ -394,8 +390,7 @@ fn no_inputs_have_no_lines() {
 
 #[test]
 fn few_different_lines_take_one_pass() {
-    let (dir, options) = workplace(b'\n');
-    let inputs = [input(dir.path(), "few", &lines(0..500).repeat(200))];
+    let (_dir, inputs, options) = workplace_with(&[lines(0..500).repeat(200)], b'\n');
     let budget = Budget { rest: 600_000, ..cramped(2) };
     let job = job(&inputs, DISTINCT, budget, &options);
     let plan = job.plan().unwrap();
@@ -407,8 +402,7 @@ fn few_different_lines_take_one_pass() {
 
 #[test]
 fn the_plan_names_passes_and_bytes() {
-    let (dir, options) = workplace(b'\n');
-    let inputs = write(dir.path(), &[lines(0..30_000), lines(25_000..55_000)]);
+    let (_dir, inputs, options) = workplace_with(&[lines(0..30_000), lines(25_000..55_000)], b'\n');
     let budget = Budget { rest: 3_000_000, ..cramped(2) };
     let counted = Ask::Distinct(Distinct { counted: true, ..Distinct::default() });
     for (ask, passes) in [(EXCEPT, 3), (common(2), 3), (DISTINCT, 4), (counted, 6)] {
@@ -431,7 +425,6 @@ fn mixed(range: std::ops::Range<u32>) -> Vec<u8> {
 /// Tests both sides of each threshold at which `common` decides whether to make a filter.
 #[test]
 fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
-    let (dir, options) = workplace(b'\n');
     let first = 100_000;
     let (roomy, scarce, none) = (4_000_000, 400_000, 20_000);
     for (others, rest, filtered) in [
@@ -450,7 +443,8 @@ fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
         (0..90_000, 60_000, true),
         (0..90_000, none, false),
     ] {
-        let inputs = write(dir.path(), &[mixed(0..first), mixed(others.clone())]);
+        let bytes = [mixed(0..first), mixed(others.clone())];
+        let (_dir, inputs, options) = workplace_with(&bytes, b'\n');
         let budget = Budget { rest, ..cramped(2) };
         let plan = job(&inputs, common(2), budget, &options).plan().unwrap();
         assert_eq!(plan.filter().is_some(), filtered, "{others:?} {rest}: {plan:?}");
@@ -465,11 +459,10 @@ fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
 /// Samples do not show that the last line is out of order.
 #[test]
 fn a_merge_that_is_given_up_is_reported_and_no_longer_expected() {
-    let (dir, options) = workplace(b'\n');
     let mut lines: Vec<u8> =
         (0..1_200_000).flat_map(|i| format!("{i:014}\n").into_bytes()).collect();
     lines.extend_from_slice(b"0\n");
-    let inputs = write(dir.path(), &[lines]);
+    let (_dir, inputs, options) = workplace_with(&[lines], b'\n');
     let job = SetOperation::distinct(&inputs, Distinct::default(), &options).unwrap();
     assert_eq!(job.plan().unwrap().steps, Steps::Merge);
     let planned = job.plan_unsorted().unwrap().bytes_read;
@@ -482,8 +475,8 @@ fn a_merge_that_is_given_up_is_reported_and_no_longer_expected() {
 
 #[test]
 fn the_report_counts_what_was_compared_and_spilled() {
-    let (dir, options) = workplace(b'\n');
-    let inputs = write(dir.path(), &[lines(0..3000).repeat(2), lines(1000..2000).repeat(2)]);
+    let (_dir, inputs, options) =
+        workplace_with(&[lines(0..3000).repeat(2), lines(1000..2000).repeat(2)], b'\n');
     // Without a filter: distinct lines of all inputs, of each input separately, of the second.
     for (ask, distinct) in [(DISTINCT, 3000), (EXCEPT, 1000 + 2000), (common(2), 1000)] {
         let roomy = Budget { rest: 1 << 22, ..cramped(2) };
@@ -502,8 +495,8 @@ fn the_report_counts_what_was_compared_and_spilled() {
 #[test]
 fn a_line_set_aside_knows_nothing_of_the_table() {
     // All lines collide in the partition's table, and half of them are excluded.
-    let (dir, options) = workplace(b'\n');
-    let inputs = write(dir.path(), &[lines(0..20_000).repeat(2), lines(10_000..20_000)]);
+    let (_dir, inputs, options) =
+        workplace_with(&[lines(0..20_000).repeat(2), lines(10_000..20_000)], b'\n');
     let budget = Budget { rest: 30_000, ..cramped(2) };
     let (found, report) = run(&job(&inputs, EXCEPT, budget, &options));
     assert!(found == lines(0..10_000));
@@ -533,9 +526,8 @@ fn hard_to_estimate(first: u64) -> Vec<u8> {
 
 #[test]
 fn the_rate_holds_when_lines_are_more_than_estimated() {
-    let (dir, options) = workplace(b'\n');
     let bytes = [hard_to_estimate(1 << 30), hard_to_estimate((1 << 30) + 200_000)];
-    let inputs = write(dir.path(), &bytes);
+    let (_dir, inputs, options) = workplace_with(&bytes, b'\n');
     let budget = Budget { rest: 1 << 26, ..cramped(2) };
     for ask in [DISTINCT, EXCEPT, common(2)] {
         let job = job(&inputs, ask, budget, &options).with_error(Some(1e-9));
@@ -556,8 +548,8 @@ fn the_rate_holds_when_lines_are_more_than_estimated() {
 
 #[test]
 fn filters_alone_leave_out_the_same_lines_on_any_number_of_threads() {
-    let (dir, options) = workplace(b'\n');
-    let inputs = write(dir.path(), &[hard_to_estimate(1 << 30), lines(0..60_000)]);
+    let (_dir, inputs, options) =
+        workplace_with(&[hard_to_estimate(1 << 30), lines(0..60_000)], b'\n');
     for ask in [DISTINCT, EXCEPT, common(2)] {
         let on = |threads: usize, chunk: usize| {
             let budget = Budget { rest: 1 << 26, chunk, ..cramped(threads) };
@@ -686,8 +678,7 @@ fn an_operation_and_the_order_of_its_results_share_the_memory() {
 
 #[test]
 fn a_cancelled_job_ends_with_an_error() {
-    let (dir, options) = workplace(b'\n');
-    let inputs = write(dir.path(), &[lines(0..50_000), lines(0..50_000)]);
+    let (_dir, inputs, options) = workplace_with(&[lines(0..50_000), lines(0..50_000)], b'\n');
     options.resources.progress.cancel();
     for job in [
         SetOperation::common(&inputs, 2, &options).unwrap().with_budget(cramped(2)),

@@ -7,15 +7,14 @@ use std::sync::Mutex;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tempfile::TempDir;
 use umbel::KeyHasher;
 
 use super::*;
 use crate::budget::Budget;
 use crate::input::{ReadFrom, Spool};
 use crate::scan::{Lines, Scanner, Visit};
-use crate::testing::{Drip, budget, long, options_of};
-use crate::{Form, Input, Options, SetOperation};
+use crate::testing::{Drip, budget, long, options_of, workplace_of};
+use crate::{Form, Input, SetOperation};
 
 /// A record as it was seen: offset, row, key.
 type Seen = (u64, Vec<u8>, Vec<u8>);
@@ -54,12 +53,6 @@ impl Collect {
     }
 }
 
-fn workplace(records: Records) -> (TempDir, Options) {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options_of(dir.path(), records);
-    (dir, options)
-}
-
 fn input(dir: &Path, bytes: &[u8]) -> [Input; 1] {
     let options = options_of(dir, Records::default());
     [Spool::new(&options.resources).add("input", &mut &*bytes).unwrap()]
@@ -72,7 +65,7 @@ fn see(
     budget: Budget,
     drip: Option<usize>,
 ) -> Result<(Option<Vec<u8>>, Vec<Seen>), Error> {
-    let (dir, options) = workplace(records.clone());
+    let (dir, options) = workplace_of(records.clone());
     let scanner = Scanner::within(budget, &options, KeyHasher::default())?;
     let collect = Collect::default();
     let visit = collect.visit(budget.rest);
@@ -367,7 +360,7 @@ proptest! {
         }
         let expected: Vec<u8> = order.iter().filter(|(key, _)| counts[key] >= at_least)
             .flat_map(|(_, row)| [row, &b"\n"[..]].concat()).collect();
-        let (dir, options) = workplace(csv_records(b',', false, key));
+        let (dir, options) = workplace_of(csv_records(b',', false, key));
         let inputs: Vec<Input> = tables.iter().flat_map(|table| input(dir.path(), &table.bytes)).collect();
         let mut found = Vec::new();
         let job = SetOperation::common(&inputs, at_least, &options).unwrap();
@@ -451,7 +444,7 @@ fn line_and_column(bytes: &[u8], place: usize) -> (u64, u64) {
 #[test]
 fn what_is_before_a_broken_record_is_handed_on() {
     let bytes = "1,a\n".repeat(5_000) + "2\n" + &"3,b\n".repeat(5_000);
-    let (dir, options) = workplace(csv_records(b',', false, &[1]));
+    let (dir, options) = workplace_of(csv_records(b',', false, &[1]));
     for chunk in [10, 1_000, 100_000] {
         let scanner = Scanner::within(roomy(chunk), &options, KeyHasher::default()).unwrap();
         let collect = Collect::default();
@@ -465,7 +458,7 @@ fn what_is_before_a_broken_record_is_handed_on() {
 
 #[test]
 fn a_row_that_changed_is_noticed_though_its_key_did_not() {
-    let (dir, options) = workplace(csv_records(b',', true, &[0]));
+    let (dir, options) = workplace_of(csv_records(b',', true, &[0]));
     let scanner = Scanner::within(roomy(100), &options, KeyHasher::default()).unwrap();
     let tally = |bytes: &[u8]| {
         let collect = Collect::default();
@@ -505,7 +498,7 @@ proptest! {
         let whole = |bytes: &&String| bytes.matches('"').count().is_multiple_of(2);
         let files: Vec<_> = files.iter().filter(whole).collect();
         let records = csv_records(b',', header, &[]);
-        let (dir, options) = workplace(records.clone());
+        let (dir, options) = workplace_of(records.clone());
         let scanner = Scanner::within(budget, &options, KeyHasher::default()).unwrap();
         let inputs: Vec<_> = files.iter().flat_map(|bytes| input(dir.path(), bytes.as_bytes())).collect();
         let range = first.min(inputs.len())..inputs.len();

@@ -7,7 +7,7 @@ use super::settle::ALONE;
 use super::*;
 use crate::Records;
 use crate::spill::{Runs, Selected, SpillWriter};
-use crate::testing::{budget, cramped, input, long, options_of, rests, threads};
+use crate::testing::{budget, cramped, input, long, rests, threads, workplace_of};
 
 impl Join<'_> {
     fn run_planned(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
@@ -150,10 +150,9 @@ fn files(case: &Case) -> (Records, [String; 2], String) {
 proptest! {
     #[test]
     fn joins_are_those_of_a_nested_loop(case in case()) {
-        let dir = tempfile::tempdir().unwrap();
         let (records, [left, right], expected) = files(&case);
+        let (dir, mut options) = workplace_of(records);
         let inputs = sides(&dir, &left, &right);
-        let mut options = options_of(dir.path(), records);
         options.resources.threads = case.budget.threads;
         let join = Join::new(&inputs, &options)
             .unwrap()
@@ -222,9 +221,8 @@ fn every_pass_is_planned_and_reported() {
 
 /// A folder for files, and the options to join them by their first column.
 fn tsv() -> (TempDir, Options) {
-    let (dir, key) = (tempfile::tempdir().unwrap(), vec!["1".to_owned()]);
-    let options = options_of(dir.path(), Records::Tsv { delimiter: b'\t', header: false, key });
-    (dir, options)
+    let key = vec!["1".to_owned()];
+    workplace_of(Records::Tsv { delimiter: b'\t', header: false, key })
 }
 
 /// Both inputs of a join.
