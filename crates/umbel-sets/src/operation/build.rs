@@ -6,12 +6,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use umbel::{Blocked, Filter, KeyHash, Kind, Plan, Shard};
+use umbel::{Kind, Shard};
 
-use crate::Error;
-use crate::budget::Budget;
+use super::prelude::*;
 use crate::bulk::{Buckets, Sharded};
-use crate::scan::{Lines, Visit, Work};
 
 /// The rate at which unique lines are wrongly doubtful. Such a line costs some 100 bytes of the table and a turn;
 /// another bit per line costs little, because few lines are doubtful.

@@ -6,14 +6,10 @@
 //! times, are noted separately.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use umbel::KeyHash;
-
-use crate::Error;
-use crate::records::Record;
-use crate::table::{Inserted, LEAST_RECORD, Table, UNIT};
+use super::prelude::*;
+use crate::table::{LEAST_RECORD, UNIT};
 
 /// Units per counter.
 pub(super) const SHARE: u64 = (LEAST_RECORD / UNIT) as u64;

@@ -5,22 +5,13 @@
 //! it is read, and if wanted, written immediately. From the first line on that is not in its table and does not fit,
 //! nothing is written, and lines that do not fit are spilled.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use umbel::Blocked;
-
-use super::counts::{Counted, CountedTable, INPUTS_AT_ONCE};
+use super::counts::INPUTS_AT_ONCE;
 use super::in_line::{ByShard, InLine};
-use super::keys::{KeySet, index};
-use super::rule::Rule;
-use crate::Error;
-use crate::budget::Budget;
-use crate::bulk::Picked;
-use crate::scan::{Lines, Visit, Work};
-use crate::sink::{Pieces, Sink};
-use crate::spill::{Later, Scattered};
-use crate::table::Inserted;
+use super::keys::index;
+use super::prelude::*;
+use crate::sink::Pieces;
 
 pub(super) struct Decide<'a, 'o> {
     /// Lines that may be repeated or excluded; without it, all.

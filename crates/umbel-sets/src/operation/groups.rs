@@ -10,19 +10,13 @@
 //! and equal ones stay in the order of their places. The hash comes first to make most comparisons short; the keys'
 //! bytes distinguish equal hashes.
 
-use umbel::{Filter, KeyHash, Plan};
-
-use super::rule::{Results, Rule};
+use super::prelude::*;
 use super::run::Run;
 use super::sorting::Sorting;
 use super::{Keep, SetOperation};
-use crate::bulk::Picked;
-use crate::hash::LineHasher;
 use crate::records::rank;
-use crate::scan::{Lines, RowKeys, Scanner, Visit};
-use crate::sink::Sink;
-use crate::spill::{Runs, Selected};
-use crate::{Empty, Error, Form, Missing, Options};
+use crate::scan::RowKeys;
+use crate::{Empty, Form, Missing};
 
 impl SetOperation<'_> {
     /// The options that read the column whose values decide, if there is one.

@@ -2,15 +2,11 @@
 
 use std::io;
 
-use super::counts::Counted;
-use super::rule::Rule;
+use super::prelude::*;
 use super::set::check_at_least;
 use super::{SetOperation, SetPlan};
-use crate::input::Input;
 use crate::labels::{LabelColumn, Labels};
-use crate::report::Report;
-use crate::sink::{RowStyle, Sink};
-use crate::{Error, Options};
+use crate::sink::RowStyle;
 
 /// The distinct lines of some inputs, by the inputs that have them, as `comm` shows for two sorted files.
 ///

@@ -1,18 +1,12 @@
 //! Keys of the other inputs, sharded by hash: several threads can add keys at the same time.
 
-use std::sync::Mutex;
-
-use umbel::{Blocked, KeyHash};
 use umbel_io::threads::in_order;
 
-use super::counts::{Counted, CountedTable, Counts};
+use super::counts::Counts;
 use super::marks::Marks;
 use super::plan::size;
-use crate::Error;
-use crate::bulk::{Picked, of_hashes};
-use crate::scan::{Lines, Scanner};
-use crate::spill::Spill;
-use crate::table::{Cursor, Table};
+use super::prelude::*;
+use crate::table::Cursor;
 
 /// Keys while they are gathered: some in each table, with the number of inputs that have each, if needed.
 pub(super) type Gathering = Vec<Mutex<CountedTable>>;

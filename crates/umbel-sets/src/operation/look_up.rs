@@ -6,18 +6,10 @@
 //! merged with the partitions' runs.
 
 use std::iter;
-use std::sync::Mutex;
 
-use umbel::Blocked;
-
-use super::keys::{At, KeySet};
+use super::keys::At;
 use super::marks::Marks;
-use super::rule::Rule;
-use crate::Error;
-use crate::bulk::Picked;
-use crate::scan::{Lines, Visit, Work};
-use crate::sink::Sink;
-use crate::spill::{Later, Runs, Scattered, Selected};
+use super::prelude::*;
 
 pub(super) struct LookUp<'a, 'o> {
     /// A filter of all gathered keys, including spilled ones; without it, every line is looked up.

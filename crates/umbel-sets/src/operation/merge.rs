@@ -7,23 +7,17 @@
 //! nothing depends on samples.
 
 use std::cmp::Ordering;
-use std::ops::Range;
 
 use memchr::memchr;
 use umbel_io::PageBuffer;
 use umbel_io::threads::on_parts;
 
 use super::SetOperation;
-use super::rule::{Rule, Whose};
-use crate::Error;
-use crate::input::{Input, Reader};
+use super::prelude::*;
+use super::rule::Whose;
+use crate::input::Reader;
 use crate::line_counter::MARK;
 use crate::pages::{PAGE, within_page};
-use crate::passes::Passes;
-use crate::report::Report;
-use crate::scan::Tally;
-use crate::sink::Sink;
-use crate::spill::{Disk, Runs, Selected};
 
 /// Bytes of the longest input in a part: fewer waste time searching, more leave threads idle at the end.
 const PART: [u64; 2] = if cfg!(test) { [64, 2048] } else { [1 << 20, 16 << 20] };

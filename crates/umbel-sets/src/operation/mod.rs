@@ -41,6 +41,7 @@ mod numbers;
 mod one_pass;
 mod perform;
 mod plan;
+mod prelude;
 mod probe;
 mod rule;
 mod run;

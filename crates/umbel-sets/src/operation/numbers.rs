@@ -2,9 +2,7 @@
 
 use memchr::memchr_iter;
 
-use crate::Error;
-use crate::input::Input;
-use crate::scan::Lines;
+use super::prelude::*;
 
 /// Counts each input's lines from 1, including its header and lines that are no records; a record has its first line's.
 pub(super) struct Numbers<'a> {

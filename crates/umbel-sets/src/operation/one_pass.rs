@@ -3,21 +3,16 @@
 //! A line that wrongly counts as a repeat, or as excluded, is left out; one that wrongly counts as shared with other
 //! inputs is written. If other inputs matter, half of the fpp goes to them.
 
-use std::ops::Range;
-
-use umbel::{Blocked, Filter, KeyHash, Kind, Plan};
+use umbel::Kind;
 use umbel_io::threads::in_order;
 
 use super::in_line::{ByShard, InLine};
 use super::plan::FIRST;
+use super::prelude::*;
 use super::rule::Need;
 use super::run::Run;
-use crate::Error;
-use crate::budget::Budget;
-use crate::bulk::{fill, of_hashes};
+use crate::bulk::fill;
 use crate::report::ErrorBound;
-use crate::scan::{Lines, Visit, Work};
-use crate::sink::Sink;
 
 impl Run<'_> {
     /// Writes lines that the filters allow; `size` plans the filter of written lines, `others` the other filters.

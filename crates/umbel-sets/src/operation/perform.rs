@@ -3,19 +3,14 @@
 use std::io;
 
 use super::plan::Steps;
+use super::prelude::*;
 use super::run::Run;
 use super::sorting::Sorting;
 use super::{SetOperation, Top};
-use crate::Error;
-use crate::hash::LineHasher;
-use crate::input::Input;
 use crate::labels::{LabelColumn, Labels};
-use crate::passes::{Passes, Seen};
-use crate::places::Places;
+use crate::passes::Seen;
 use crate::records::Empty;
-use crate::report::Report;
-use crate::sink::{Hand, RowStyle, Sink};
-use crate::spill::Disk;
+use crate::sink::{Hand, RowStyle};
 
 impl SetOperation<'_> {
     /// Writes the selected lines to `out`, in the order of their places over the inputs unless they are ranked.

@@ -1,18 +1,15 @@
 //! Plans of jobs.
 
-use std::ops::Range;
-
-use umbel::{Kind, Plan};
+use umbel::Kind;
 
 use super::SetOperation;
 use super::build::Doubt;
-use super::counts::Counted;
-use super::rule::{Need, Others, Rule};
-use crate::budget::Budget;
-use crate::input::{estimate_lines, lengths};
+use super::prelude::*;
+use super::rule::Need;
+use crate::input::estimate_lines;
 use crate::sample::Sample;
 use crate::table::KEPT_LINE;
-use crate::{Error, Form, Records};
+use crate::{Form, Records};
 
 /// The rate of the filter of all lines: a lower one costs bits, and so cache misses; a higher one costs lines kept in
 /// vain, some 100 bytes each. The optimum is flat between 0.3 and 2 %.

@@ -1,20 +1,11 @@
 //! The probe: gathers keys of the other inputs that may also be in the first ones.
 
-use std::sync::Mutex;
-
-use umbel::Blocked;
-
 use super::build::Doubt;
-use super::counts::{CountedTable, INPUTS_AT_ONCE};
+use super::counts::INPUTS_AT_ONCE;
 use super::in_line::{ByShard, Few};
-use super::keys::{KeySet, index};
-use crate::Error;
-use crate::budget::Budget;
-use crate::bulk::Picked;
-use crate::records::Record;
-use crate::scan::{Lines, Visit, Work};
-use crate::spill::{Later, Scattered, lock, lock_each};
-use crate::table::Inserted;
+use super::keys::index;
+use super::prelude::*;
+use crate::spill::{lock, lock_each};
 
 /// Gathers the keys of lines that pass a filter, in no order; each once while there is room.
 pub(super) struct Probe<'a> {

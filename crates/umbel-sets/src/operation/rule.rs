@@ -2,16 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::counts::{Counted, CountedTable, Counts, second_more};
+use super::counts::{Counts, second_more};
 use super::marks::Marks;
+use super::prelude::*;
 use super::{Distinct, Keep};
-use crate::Error;
-use crate::records::Record;
-use crate::spill::{Merged, Runs, Selected};
-use crate::table::{Cursor, Entry, Table};
+use crate::spill::Merged;
+use crate::table::{Cursor, Entry};
 
 /// Which lines an operation selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

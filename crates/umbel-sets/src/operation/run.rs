@@ -1,34 +1,19 @@
 //! The steps of a running operation, and the data passed between them.
 
-use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
-use umbel::{Blocked, Filter, Plan};
-
 use super::build::{Build, Doubt};
-use super::counts::{Counted, CountedTable};
 use super::decide::Decide;
 use super::in_line::InLine;
-use super::keys::KeySet;
 use super::look_up::{self, LookUp};
 use super::numbers::Numbers;
 use super::plan::{self, SetPlan};
+use super::prelude::*;
 use super::probe::{Probe, recount};
-use super::rule::{InTables, Others, Results, Rule};
+use super::rule::InTables;
 use super::settle::{Part, Settling};
 use super::write::{ResultWriter, Write};
-use crate::Error;
-use crate::budget::Budget;
-use crate::bulk::{fill, of_hashes};
-use crate::input::{Input, lengths};
-use crate::passes::Passes;
-use crate::places::Places;
-use crate::records::Layout;
-use crate::scan::{Scanner, Tally};
-use crate::sink::Sink;
-use crate::spill::{Disk, Later, Runs, Spill};
-use crate::table::Table;
+use crate::bulk::fill;
 
 /// A running operation.
 pub(super) struct Run<'a> {

@@ -1,13 +1,8 @@
 //! A set operation and its settings.
 
-use super::counts::Counted;
-use super::rule::{Others, Rule, Whose};
+use super::prelude::*;
+use super::rule::Whose;
 use super::{Distinct, Keep, Top};
-use crate::budget::Budget;
-use crate::hash::LineHasher;
-use crate::input::Input;
-use crate::scan::Scanner;
-use crate::{Error, Options};
 
 /// The share of memory for ordering results, 1 in this many, next to the operation that selects them.
 const ORDERING: u64 = 4;

@@ -7,15 +7,9 @@
 
 use umbel_io::threads::on_parts;
 
-use super::counts::CountedTable;
-use super::rule::{Met, Rule};
-use crate::budget::Budget;
-use crate::hash::LineHasher;
-use crate::places::Places;
-use crate::records::{Layout, Record};
-use crate::spill::{Disk, Later, Runs, Selected, Spill};
-use crate::table::{Inserted, Table};
-use crate::{Error, Progress};
+use super::prelude::*;
+use super::rule::Met;
+use crate::Progress;
 
 /// A partition.
 pub(super) struct Part {

@@ -1,8 +1,6 @@
 //! Orders results by their keys or counts, through temporary files if there are many.
 
-use crate::Error;
-use crate::records::{Layout, Record};
-use crate::spill::{Disk, Runs, Selected};
+use super::prelude::*;
 
 /// Receives results in any order, and returns all or the first of them in the order of their keys' bytes; equal keys in
 /// the order of arrival.

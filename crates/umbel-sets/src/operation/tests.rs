@@ -3,16 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
-use umbel::{Blocked, KeyHasher, Kind, Plan};
+use umbel::{KeyHasher, Kind};
 
+use super::prelude::*;
 use super::*;
-use crate::budget::Budget;
+use crate::ErrorBound;
 use crate::bulk::fill;
-use crate::input::lengths;
-use crate::passes::Passes;
-use crate::scan::Scanner;
 use crate::testing::*;
-use crate::{Error, ErrorBound, Input, Options, Report};
 
 const DISTINCT: Ask = Ask::Distinct(Distinct {
     at_least: 1,

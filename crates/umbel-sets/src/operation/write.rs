@@ -1,16 +1,7 @@
 //! The last pass: writes the lines that could not be written when they were decided.
 
-use std::sync::Mutex;
-
-use umbel::Blocked;
-
 use super::numbers::Numbers;
-use super::rule::Results;
-use crate::Error;
-use crate::bulk::Picked;
-use crate::scan::{Lines, Visit, Work};
-use crate::sink::Sink;
-use crate::spill::Selected;
+use super::prelude::*;
 
 /// The results of doubtful lines, and the destination of lines.
 pub(super) struct ResultWriter<'a, 'o> {

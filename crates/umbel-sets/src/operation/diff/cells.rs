@@ -9,13 +9,10 @@ use serde_json::value::RawValue;
 use super::super::sorting::Sorting;
 use super::{Change, Diff, Show};
 use crate::error::Error;
-use crate::hash::LineHasher;
+use crate::operation::prelude::*;
 use crate::records::{
     Flaw, Format, Kind, Normalization, Value, canonical, list, members, nearest_column,
 };
-use crate::report::Report;
-use crate::sink::Sink;
-use crate::spill::{Disk, Selected};
 
 /// How far numbers in some columns may be from each other and still be equal.
 pub type Tolerances = [(String, f64)];

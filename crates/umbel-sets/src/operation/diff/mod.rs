@@ -8,17 +8,14 @@ pub mod changes;
 
 use std::slice;
 
-use super::counts::{Counted, second_more};
-use super::rule::{Others, Rule};
+use super::counts::second_more;
+use super::prelude::*;
 use super::sorting::Sorting;
 use super::{SetOperation, SetPlan};
-use crate::hash::LineHasher;
-use crate::input::{Input, SpoolWriter};
-use crate::report::{Changes, Report};
-use crate::scan::{RowKeys, Scanner};
+use crate::input::SpoolWriter;
+use crate::report::Changes;
+use crate::scan::RowKeys;
 use crate::sink::Hand;
-use crate::spill::{Disk, Selected};
-use crate::{Error, Options};
 
 /// How a row differs between two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

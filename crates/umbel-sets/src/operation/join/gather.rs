@@ -1,17 +1,11 @@
 //! Step 2: gathers what the rows of the right input add.
 
-use std::sync::Mutex;
-
-use umbel::{Blocked, KeyHash};
-
 use super::Joining;
 use super::slices::in_slice;
-use crate::Error;
-use crate::bulk::Picked;
-use crate::records::{Layout, Record, empty};
-use crate::scan::{Lines, Visit, Work};
-use crate::spill::{Partitions, Scattered};
-use crate::table::{Cursor, Inserted, Table};
+use crate::operation::prelude::*;
+use crate::records::empty;
+use crate::spill::Partitions;
+use crate::table::Cursor;
 
 /// Keys after which the job checks whether all will fit.
 const EARLY: u64 = if cfg!(test) { 1 << 4 } else { 1 << 14 };

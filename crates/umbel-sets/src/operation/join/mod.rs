@@ -25,28 +25,14 @@ mod slices;
 mod tests;
 
 use std::io;
-use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
-use umbel::{Blocked, Filter, KeyHash, Plan};
-
-use super::rule::{Others, Rule};
+use super::prelude::*;
 use super::{SetOperation, SetPlan, Steps};
-use crate::budget::Budget;
-use crate::bulk::{Sharded, of_hashes};
+use crate::bulk::Sharded;
 use crate::error::Place;
-use crate::hash::LineHasher;
-use crate::input::{Input, lengths};
-use crate::passes::Passes;
-use crate::places::Places;
-use crate::records::{Beside, Flaw, Layout, Prefixes, Record};
-use crate::report::{Joined, Report};
-use crate::scan::{Scanner, Tally, Visit};
-use crate::sink::Sink;
-use crate::spill::Disk;
-use crate::table::Table;
-use crate::{Error, Options};
+use crate::records::{Beside, Flaw, Prefixes};
+use crate::report::Joined;
 use gather::{Gather, Gathered};
 use pass::{Lists, PIECE, Pass};
 use slices::Slices;

@@ -1,15 +1,11 @@
 //! Step 3 with all lists in memory: joins the left rows, in their order.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use super::Joining;
-use crate::Error;
+use crate::operation::prelude::*;
 use crate::records::empty;
-use crate::scan::{Lines, Visit, Work};
-use crate::sink::Sink;
-use crate::table::Table;
 
 /// Bytes of output written together.
 pub(super) const PIECE: usize = 64 << 10;

@@ -1,23 +1,14 @@
 //! Steps 3 and 4 with spilled rows.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
-
-use umbel::{Blocked, Filter};
 
 use super::pass::{Lists, PIECE};
 use super::{Joining, Partners};
-use crate::Error;
-use crate::budget::Budget;
-use crate::operation::keys::KeySet;
 use crate::operation::plan::LEAST_FILTER;
+use crate::operation::prelude::*;
 use crate::operation::settle::{Part, Settling};
-use crate::records::{Layout, Record};
-use crate::scan::{Lines, Scanner, Visit, Work};
-use crate::sink::Sink;
-use crate::spill::{Partitions, Runs, Scattered, Selected, Spill, SpillWriter};
-use crate::table::{Inserted, Table};
+use crate::spill::{Partitions, SpillWriter};
 
 /// The count of a result that refers to a list.
 const LISTED: u64 = u64::MAX;

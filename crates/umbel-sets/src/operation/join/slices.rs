@@ -2,13 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use umbel::Shard;
 use umbel::internals::GOLDEN;
-use umbel::{KeyHash, Shard};
 
-use crate::Error;
 use crate::bulk::{Buckets, Sharded};
-use crate::input::Input;
-use crate::scan::{Lines, Work};
+use crate::operation::prelude::*;
 
 /// Slices of the left input, of about the same size.
 pub(super) struct Slices {
