@@ -21,7 +21,7 @@ use umbel_share::Wrapping;
 use crate::args::{
     ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs, Work, named_form,
 };
-use crate::atomic::{self, Existing, Fill};
+use crate::atomic::{self, Check, Existing, Fill};
 use crate::formats;
 use crate::lines;
 use crate::output::{StdoutClosed, check_open};
@@ -416,20 +416,19 @@ pub(crate) fn write_checked(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
     check: impl FnOnce(&File) -> Result<()>,
 ) -> Result<u64> {
-    let (mut write, mut check) = (atomic::once(write), Some(check));
-    write_by(path, existing, key, &mut write, &mut |file| check.take().expect("called once")(file))
+    write_by(path, existing, key, Box::new(write), Box::new(check))
 }
 
-/// As [`write_checked`]; calls each function once. Compiled once, and not for every caller.
+/// As [`write_checked`]. Compiled once, and not for every caller.
 fn write_by(
     path: &Path,
     existing: Existing,
     key: Option<&Signing>,
-    write: &mut Fill<'_>,
-    check: &mut dyn FnMut(&File) -> Result<()>,
+    write: Box<Fill<'_>>,
+    check: Box<Check<'_>>,
 ) -> Result<u64> {
     let mut bytes = 0;
-    let mut write = |out: &mut (dyn Write + Send)| wrapped::write_signed(out, key, write);
+    let write = |out: &mut (dyn Write + Send)| wrapped::write_signed(out, key, write);
     if is_standard(path) {
         check_open()?;
         let mut out = PageWriter::new(1 << 18, io::stdout());

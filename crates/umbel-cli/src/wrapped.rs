@@ -133,7 +133,7 @@ pub(crate) fn about(error: impl Into<ShareError>, name: String) -> anyhow::Error
 pub(crate) fn write_signed(
     out: &mut (dyn Write + Send),
     key: Option<&Signing>,
-    write: &mut Fill<'_>,
+    write: Box<Fill<'_>>,
 ) -> Result<()> {
     let Some(seal) = key else { return write(out) };
     let mut signer = Signer::new(out);

@@ -98,8 +98,8 @@ pub fn write(
     existing: Existing,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<File> {
-    let mut write = once(write);
-    write_by(path, existing, &mut |file| fill(file, &mut write), &mut |_| Ok(()), None)
+    let write = |file| fill(file, Box::new(write));
+    write_by(path, existing, Box::new(write), Box::new(|_| Ok(())), None)
 }
 
 /// As [`write()`]; `write` gets the file itself: the system can then copy parts of other files into it.
@@ -108,12 +108,8 @@ pub fn write_file(
     existing: Existing,
     write: impl FnOnce(&File) -> Result<()>,
 ) -> Result<File> {
-    let mut write = Some(write);
-    let mut once = |file| {
-        write.take().expect("called once")(&file)?;
-        Ok(file)
-    };
-    write_by(path, existing, &mut once, &mut |_| Ok(()), None)
+    let write = |file| write(&file).map(|()| file);
+    write_by(path, existing, Box::new(write), Box::new(|_| Ok(())), None)
 }
 
 /// As [`write()`]; `check` reads the file from its start before it takes its name, and may refuse it.
@@ -123,28 +119,27 @@ pub fn write_checked(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
     check: impl FnOnce(&File) -> Result<()>,
 ) -> Result<File> {
-    let (mut write, mut check) = (once(write), Some(check));
-    let mut once = |file| fill(file, &mut write);
-    let mut checked = |mut file: &File| {
+    let write = |file| fill(file, Box::new(write));
+    let check = |mut file: &File| {
         file.rewind().with_context(|| path.display().to_string())?;
-        check.take().expect("called once")(file)
+        check(file)
     };
-    write_by(path, existing, &mut once, &mut checked, None)
+    write_by(path, existing, Box::new(write), Box::new(check), None)
 }
 
 /// As [`write()`], for a file that may be read only as `access` allows.
 pub fn write_for(path: &Path, existing: Existing, access: Access, bytes: &[u8]) -> Result<File> {
-    let mut write = |file| fill(file, &mut |out| Ok(out.write_all(bytes)?));
-    write_by(path, existing, &mut write, &mut |_| Ok(()), Some(access))
+    let write = |file| fill(file, Box::new(|out| Ok(out.write_all(bytes)?)));
+    write_by(path, existing, Box::new(write), Box::new(|_| Ok(())), Some(access))
 }
 
-/// As [`write_checked`]; calls each function once. A replaced file passes on its owner and its permissions, unless the
-/// new one gets an `access` of its own. Compiled once, not for every caller.
+/// As [`write_checked`]. A replaced file passes on its owner and its permissions, unless the new one gets an `access` of
+/// its own. Compiled once, not for every caller.
 fn write_by(
     path: &Path,
     existing: Existing,
-    write: &mut dyn FnMut(File) -> Result<File>,
-    check: &mut dyn FnMut(&File) -> Result<()>,
+    write: Box<dyn FnOnce(File) -> Result<File> + '_>,
+    check: Box<Check<'_>>,
     access: Option<Access>,
 ) -> Result<File> {
     check_target(path, existing)?;
@@ -235,21 +230,13 @@ pub fn replace<T>(
     Ok(result.expect("it is there when the file is"))
 }
 
-/// Wraps a writer of a file that is called once, for functions that are compiled once, not for every caller.
-///
-/// # Panics
-/// If the returned function is called again.
-pub fn once(
-    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
-) -> impl FnMut(&mut (dyn Write + Send)) -> Result<()> {
-    let mut write = Some(write);
-    move |out| write.take().expect("called once")(out)
-}
-
 /// Writes the content of a file.
-pub type Fill<'a> = dyn FnMut(&mut (dyn Write + Send)) -> Result<()> + 'a;
+pub type Fill<'a> = dyn FnOnce(&mut (dyn Write + Send)) -> Result<()> + 'a;
 
-fn fill(file: File, write: &mut Fill<'_>) -> Result<File> {
+/// Reads a file that was written, and may refuse it.
+pub type Check<'a> = dyn FnOnce(&File) -> Result<()> + 'a;
+
+fn fill(file: File, write: Box<Fill<'_>>) -> Result<File> {
     let mut out = PageWriter::new(1 << 18, file);
     write(&mut out)?;
     Ok(out.into_inner().map_err(|(error, _)| error)?)
