@@ -11,15 +11,6 @@ use crate::ErrorBound;
 use crate::bulk::fill;
 use crate::testing::*;
 
-const DISTINCT: Ask = Ask::Distinct(Distinct {
-    at_least: 1,
-    at_most: u64::MAX,
-    keep: Keep::First,
-    counted: false,
-    numbered: false,
-    ranked: None,
-});
-
 /// An operation on some files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ask {
@@ -29,6 +20,10 @@ enum Ask {
 }
 
 const EXCEPT: Ask = Ask::Except { every: false };
+
+fn distinct() -> Ask {
+    Ask::Distinct(Distinct::default())
+}
 
 fn common(at_least: usize) -> Ask {
     Ask::Common { at_least, every: false }
@@ -102,13 +97,10 @@ fn model(inputs: &[Vec<u8>], separator: u8, ask: Ask) -> Vec<u8> {
         wanted.extend(places.iter().map(|place| (*place, count, line)));
     }
     wanted.sort_unstable();
-    let mut counted = false;
-    if let Ask::Distinct(distinct) = ask {
-        counted = distinct.counted;
-        if let Some(Top(most)) = distinct.ranked {
-            wanted.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
-            wanted.truncate(most.min(1 << 30) as usize);
-        }
+    let counted = matches!(ask, Ask::Distinct(Distinct { counted: true, .. }));
+    if let Ask::Distinct(Distinct { ranked: Some(Top(most)), .. }) = ask {
+        wanted.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
+        wanted.truncate(most.min(1 << 30) as usize);
     }
     let mut result = Vec::new();
     for (_, count, line) in wanted {
@@ -189,7 +181,7 @@ proptest! {
     #[test]
     #[ignore = "long statistics: cargo x test --full"]
     fn filters_alone_leave_out_no_more_than_stated((files, ask) in cases()) {
-        let ask = if let Ask::Except { .. } = ask { EXCEPT } else { DISTINCT };
+        let ask = if let Ask::Except { .. } = ask { EXCEPT } else { distinct() };
         let error = one_pass(&files, ask)?;
         // The promise is the mean over hashings. One filter of some hundred keys differs from it, by half in one
         // of some 10,000 of these cases; tenfold is out of reach.
@@ -313,7 +305,7 @@ fn long_lines_need_room_and_the_message_names_enough() {
     let long = [b"short\n".to_vec(), vec![b'x'; 100_000], b"\nshort again\n".to_vec()].concat();
     let other = lines(0..10);
     for (ask, bytes) in [
-        (DISTINCT, [&long, &long]),
+        (distinct(), [&long, &long]),
         (EXCEPT, [&long, &other]),
         (EXCEPT, [&other, &long]),
         (common(2), [&long, &long]),
@@ -378,7 +370,7 @@ fn lines_in_all_of_many_inputs_wherever_the_smallest_is() {
 fn no_inputs_have_no_lines() {
     let (_dir, options) = workplace(b'\n');
     for fpp in [None, Some(0.01)] {
-        for ask in [DISTINCT, EXCEPT] {
+        for ask in [distinct(), EXCEPT] {
             let (found, report) = run(&job(&[], ask, cramped(2), &options).with_error(fpp));
             assert!(found.is_empty() && report.lines == 0, "{report:?}");
         }
@@ -389,7 +381,7 @@ fn no_inputs_have_no_lines() {
 fn few_different_lines_take_one_pass() {
     let (_dir, inputs, options) = workplace_with(&[lines(0..500).repeat(200)], b'\n');
     let budget = Budget { rest: 600_000, ..cramped(2) };
-    let job = job(&inputs, DISTINCT, budget, &options);
+    let job = job(&inputs, distinct(), budget, &options);
     let plan = job.plan().unwrap();
     assert!(plan.filter().is_none() && plan.passes == 1, "{plan:?}");
     assert!((400..600).contains(&plan.distinct.unwrap()), "{plan:?}");
@@ -402,7 +394,7 @@ fn the_plan_names_passes_and_bytes() {
     let (_dir, inputs, options) = workplace_with(&[lines(0..30_000), lines(25_000..55_000)], b'\n');
     let budget = Budget { rest: 3_000_000, ..cramped(2) };
     let counted = Ask::Distinct(Distinct { counted: true, ..Distinct::default() });
-    for (ask, passes) in [(EXCEPT, 3), (common(2), 3), (DISTINCT, 4), (counted, 6)] {
+    for (ask, passes) in [(EXCEPT, 3), (common(2), 3), (distinct(), 4), (counted, 6)] {
         let job = job(&inputs, ask, budget, &options);
         let (plan, (_, report)) = (job.plan().unwrap(), run(&job));
         assert!(plan.filter().is_some());
@@ -475,7 +467,7 @@ fn the_report_counts_what_was_compared_and_spilled() {
     let (_dir, inputs, options) =
         workplace_with(&[lines(0..3000).repeat(2), lines(1000..2000).repeat(2)], b'\n');
     // Without a filter: distinct lines of all inputs, of each input separately, of the second.
-    for (ask, distinct) in [(DISTINCT, 3000), (EXCEPT, 1000 + 2000), (common(2), 1000)] {
+    for (ask, distinct) in [(distinct(), 3000), (EXCEPT, 1000 + 2000), (common(2), 1000)] {
         let roomy = Budget { rest: 1 << 22, ..cramped(2) };
         let (found, report) = run(&job(&inputs, ask, roomy, &options));
         assert_eq!((report.lines, report.distinct, report.bytes_spilled), (8000, distinct, 0));
@@ -526,7 +518,7 @@ fn the_rate_holds_when_lines_are_more_than_estimated() {
     let bytes = [hard_to_estimate(1 << 30), hard_to_estimate((1 << 30) + 200_000)];
     let (_dir, inputs, options) = workplace_with(&bytes, b'\n');
     let budget = Budget { rest: 1 << 26, ..cramped(2) };
-    for ask in [DISTINCT, EXCEPT, common(2)] {
+    for ask in [distinct(), EXCEPT, common(2)] {
         let job = job(&inputs, ask, budget, &options).with_error(Some(1e-9));
         let (plan, (found, report)) = (job.plan().unwrap(), run(&job));
         assert!(report.lines > 3 * plan.lines.iter().sum::<u64>(), "{plan:?} {report:?}");
@@ -547,7 +539,7 @@ fn the_rate_holds_when_lines_are_more_than_estimated() {
 fn filters_alone_leave_out_the_same_lines_on_any_number_of_threads() {
     let (_dir, inputs, options) =
         workplace_with(&[hard_to_estimate(1 << 30), lines(0..60_000)], b'\n');
-    for ask in [DISTINCT, EXCEPT, common(2)] {
+    for ask in [distinct(), EXCEPT, common(2)] {
         let on = |threads: usize, chunk: usize| {
             let budget = Budget { rest: 1 << 26, chunk, ..cramped(threads) };
             run(&job(&inputs, ask, budget, &options).with_error(Some(0.3))).0

@@ -189,8 +189,7 @@ proptest! {
 /// Plans of other joins, or changed: filters that do not fit are refused before work begins; too few keys cost time.
 #[test]
 fn any_plan_gives_the_answer_or_is_refused() {
-    let (dir, options) = tsv();
-    let inputs = sides(&dir, "1\ta\n2\tb\n", "2\tc\n3\td\n");
+    let (_dir, inputs, options) = tsv("1\ta\n2\tb\n", "2\tc\n3\td\n");
     let join = Join::new(&inputs, &options).unwrap().with_budget(budget(1, 512, 1 << 20));
     let plan = join.plan().unwrap();
     for (bytes, fits) in [(1 << 10, true), (2 << 20, false), (1 << 40, false)] {
@@ -207,8 +206,7 @@ fn any_plan_gives_the_answer_or_is_refused() {
 /// Rows of the right file alone are found by another operation, which reads both files again.
 #[test]
 fn every_pass_is_planned_and_reported() {
-    let (dir, options) = tsv();
-    let inputs = sides(&dir, "1\ta\n2\tb\n", "2\tc\n3\td\n");
+    let (_dir, inputs, options) = tsv("1\ta\n2\tb\n", "2\tc\n3\td\n");
     for (unpaired, passes) in [(Unpaired::None, 2), (Unpaired::Left, 2), (Unpaired::Both, 4)] {
         let join = Join::new(&inputs, &options).unwrap().with_unpaired(unpaired);
         let (plan, before) = (join.plan().unwrap(), options.resources.progress.total());
@@ -219,10 +217,12 @@ fn every_pass_is_planned_and_reported() {
     }
 }
 
-/// A folder for files, and the options to join them by their first column.
-fn tsv() -> (TempDir, Options) {
+/// A folder, both inputs of a join in it, and the options to join them by their first column.
+fn tsv(left: &str, right: &str) -> (TempDir, [Input; 2], Options) {
     let key = vec!["1".to_owned()];
-    workplace_of(Records::Tsv { delimiter: b'\t', header: false, key })
+    let (dir, options) = workplace_of(Records::Tsv { delimiter: b'\t', header: false, key });
+    let inputs = sides(&dir, left, right);
+    (dir, inputs, options)
 }
 
 /// Both inputs of a join.
@@ -233,11 +233,10 @@ fn sides(dir: &TempDir, left: &str, right: &str) -> [Input; 2] {
 /// If the right rows with a partner need a few times the memory, the right input is reread, and nothing is spilled.
 #[test]
 fn every_slice_is_planned_and_reported() {
-    let (dir, options) = tsv();
     let rows =
         |name: &str| (0..100_000).map(|i| format!("{i:06}\tof the {name}\n")).collect::<String>();
     let [left, right] = ["left", "right"].map(rows);
-    let inputs = sides(&dir, &left, &right);
+    let (_dir, inputs, options) = tsv(&left, &right);
     let expected: String = left.lines().map(|row| format!("{row}\tof the right\n")).collect();
     for threads in [1, 3] {
         let join =
@@ -260,14 +259,13 @@ fn every_slice_is_planned_and_reported() {
 /// Rows without a partner by the filter of spilled keys are not spilled.
 #[test]
 fn rows_without_a_partner_are_not_spilled() {
-    let (dir, options) = tsv();
     let keys = |range: std::ops::Range<u32>, value: &str| -> String {
         range.map(|key| format!("{key}\t{value}\n")).collect()
     };
     let paired = keys(0..150_000, "v");
     let alone = keys(1_000_000..1_020_000, &"alone ".repeat(30));
     let spilled = |left: &str| {
-        let inputs = sides(&dir, left, &paired);
+        let (_dir, inputs, options) = tsv(left, &paired);
         let join = Join::new(&inputs, &options).unwrap().with_budget(budget(2, 1 << 16, 3 << 20));
         // Without temporary files, the right rows would be read once for each slice.
         let plan = join.plan().unwrap();
@@ -284,9 +282,8 @@ fn rows_without_a_partner_are_not_spilled() {
 /// A list of many rows is written to disk a few times, not with each of the rows it joins.
 #[test]
 fn a_long_list_is_not_spilled_for_each_row() {
-    let (dir, options) = tsv();
     let rows = |name: &str| (0..500).map(|i| format!("key\t{name} {i}\n")).collect::<String>();
-    let inputs = sides(&dir, &rows("left"), &rows("right"));
+    let (_dir, inputs, options) = tsv(&rows("left"), &rows("right"));
     let join = Join::new(&inputs, &options).unwrap().with_budget(budget(1, 512, 20_000));
     let report = join.run_planned(&mut io::sink()).unwrap();
     assert_eq!(report.found, 500 * 500);
@@ -297,13 +294,12 @@ fn a_long_list_is_not_spilled_for_each_row() {
 /// The last pass over the left rows can use the memory left by the table.
 #[test]
 fn a_long_row_fits_next_to_the_table_or_is_refused() {
-    let (dir, options) = tsv();
     let budget = budget(1, 512, 1 << 20);
     // A row needs its length and two copies in keys, in a buffer that grows by quarters.
     let room = budget.long_line() + budget.table(0) / 2;
     for (length, fits) in [(room as usize / 3 / 5 * 4 - 1_000, true), (room as usize / 3, false)] {
         let row = format!("1\t{}", "x".repeat(length));
-        let inputs = sides(&dir, &format!("1\ta\n{row}\n"), "1\tb\n");
+        let (_dir, inputs, options) = tsv(&format!("1\ta\n{row}\n"), "1\tb\n");
         let mut out = Vec::new();
         let join = Join::new(&inputs, &options).unwrap().with_budget(budget);
         match join.run_planned(&mut out) {
@@ -317,8 +313,7 @@ fn a_long_row_fits_next_to_the_table_or_is_refused() {
 /// The results of a row come from several blocks of its partners.
 #[test]
 fn partners_from_several_blocks_are_one_row_s() {
-    let (dir, options) = tsv();
-    let inputs = sides(&dir, "1\ta\n2\tb\n", "2\tc\n");
+    let (_dir, inputs, options) = tsv("1\ta\n2\tb\n", "2\tc\n");
     for (partners, expected) in
         [(Partners::All, Some("x\ny\n")), (Partners::First, Some("x\n")), (Partners::Unique, None)]
     {
