@@ -229,12 +229,12 @@ pub use plan::Capacity;
 pub use plan::{Form, Growth, Kind, MAX_BITS, MAX_PROBES, Plan, PlanError, Tags, Variant};
 
 macro_rules! types {
-    ([] $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*) => {
+    ([] $($name:ident $module:ident)*) => {
         $(pub use kinds::$module::$name;)*
     };
 }
 
-for_kinds!(types![]);
+for_each_kind!(types![]);
 
 /// Any error of this crate. Every other error type converts to it, for `?`.
 #[derive(Debug, thiserror::Error)]

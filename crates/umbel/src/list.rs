@@ -61,12 +61,22 @@ macro_rules! for_kinds {
     };
 }
 
-/// Runs `$does` with the filter type of a kind as `$filter` and its planner as `$planner`.
-macro_rules! of_kind {
+/// Calls `$then!` with `[$arguments]` and only the name and module of each kind.
+macro_rules! for_each_kind {
     (
-        [($kind:expr) $filter:ident $planner:ident ($does:expr)]
+        [$then:ident $arguments:tt]
         $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
     ) => {
+        $then! { $arguments $($name $module)* }
+    };
+    ($then:ident ! $arguments:tt) => {
+        for_kinds! { for_each_kind![$then $arguments] }
+    };
+}
+
+/// Runs `$does` with the filter type of a kind as `$filter` and its planner as `$planner`.
+macro_rules! of_kind {
+    ([($kind:expr) $filter:ident $planner:ident ($does:expr)] $($name:ident $module:ident)*) => {
         match $kind {
             $(Kind::$name => {
                 #[allow(unused_imports)]
@@ -76,7 +86,7 @@ macro_rules! of_kind {
         }
     };
     ($kind:expr, $filter:ident, $planner:ident => $does:expr) => {
-        for_kinds!(of_kind![($kind) $filter $planner ($does)])
+        for_each_kind!(of_kind![($kind) $filter $planner ($does)])
     };
 }
 

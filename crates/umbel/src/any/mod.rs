@@ -49,16 +49,13 @@ for_kinds!(any![]);
 
 /// Runs `$does` with a filter of any kind as `$filter`.
 macro_rules! of_any {
-    (
-        [($any:expr) $filter:ident ($does:expr)]
-        $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
-    ) => {
+    ([($any:expr) $filter:ident ($does:expr)] $($name:ident $module:ident)*) => {
         match $any {
             $(AnyFilter::$name($filter) => $does,)*
         }
     };
     ($any:expr, $filter:ident => $does:expr) => {
-        for_kinds!(of_any![($any) $filter ($does)])
+        for_each_kind!(of_any![($any) $filter ($does)])
     };
 }
 #[cfg(feature = "mmap")]
@@ -66,10 +63,7 @@ pub(crate) use of_any;
 
 /// Makes a filter of the same kind from `$makes`.
 macro_rules! each_of_any {
-    (
-        [($any:expr) $filter:ident ($makes:expr)]
-        $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
-    ) => {
+    ([($any:expr) $filter:ident ($makes:expr)] $($name:ident $module:ident)*) => {
         match $any {
             $(AnyFilter::$name($filter) => AnyFilter::$name(crate::$name($makes)),)*
         }
@@ -78,32 +72,26 @@ macro_rules! each_of_any {
 
 /// Makes a filter of kind `$kind` from `$makes`.
 macro_rules! any_of {
-    (
-        [($kind:expr) ($makes:expr)]
-        $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
-    ) => {
+    ([($kind:expr) ($makes:expr)] $($name:ident $module:ident)*) => {
         match $kind {
             $(Kind::$name => AnyFilter::$name(crate::$name($makes)),)*
         }
     };
     ($kind:expr, $makes:expr) => {
-        for_kinds!(any_of![($kind)($makes)])
+        for_each_kind!(any_of![($kind)($makes)])
     };
 }
 
 /// Runs `$does` with two filters of one kind, `$else` if the kinds differ.
 macro_rules! of_both {
-    (
-        [($left:expr, $right:expr) $one:ident $other:ident ($does:expr) ($else:expr)]
-        $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
-    ) => {
+    ([($left:expr, $right:expr) $one:ident $other:ident ($does:expr) ($else:expr)] $($name:ident $module:ident)*) => {
         match ($left, $right) {
             $((AnyFilter::$name($one), AnyFilter::$name($other)) => $does,)*
             _ => $else,
         }
     };
     ($left:expr, $right:expr, |$one:ident, $other:ident| $does:expr, else $else:expr) => {
-        for_kinds!(of_both![($left, $right) $one $other ($does) ($else)])
+        for_each_kind!(of_both![($left, $right) $one $other ($does) ($else)])
     };
 }
 
@@ -405,7 +393,7 @@ impl<H: Hashing, S: AsRef<[Block]>> AnyFilter<H, S> {
 
     /// Copies the filter; the copy owns its bits. Fails if memory cannot be allocated, where [`Clone`] panics.
     pub fn try_clone(&self) -> Result<AnyFilter<H>, OutOfMemory> {
-        Ok(for_kinds!(each_of_any![(self) filter (filter.0.try_clone()?)]))
+        Ok(for_each_kind!(each_of_any![(self) filter (filter.0.try_clone()?)]))
     }
 
     /// Returns the length of its umbel file in bytes.

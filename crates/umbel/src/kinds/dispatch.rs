@@ -145,57 +145,47 @@ impl Kind {
     pub fn inserts(self) -> bool {
         !self.rows() && !self.built_at_once()
     }
+}
 
+/// Methods of [`Kind`] that return a constant of its planner.
+macro_rules! constants {
+    ($($(#[$about:meta])* $reach:vis $name:ident: $type:ty = $constant:ident;)*) => {
+        impl Kind {
+            $(
+                $(#[$about])*
+                $reach fn $name(self) -> $type {
+                    of_kind!(self, F, P => P::$constant)
+                }
+            )*
+        }
+    };
+}
+
+constants! {
     /// Returns whether it is built once from all its keys, and accepts no more.
-    pub fn built_at_once(self) -> bool {
-        of_kind!(self, F, P => P::BUILT_AT_ONCE)
-    }
-
+    pub built_at_once: bool = BUILT_AT_ONCE;
     /// Returns whether it holds rows of named values instead of keys.
     #[doc(hidden)]
-    pub fn rows(self) -> bool {
-        of_kind!(self, F, P => P::ROWS)
-    }
-
+    pub rows: bool = ROWS;
     /// Returns whether keys can be removed.
     #[doc(hidden)]
-    pub fn removes(self) -> bool {
-        of_kind!(self, F, P => P::REMOVES)
-    }
-
+    pub removes: bool = REMOVES;
     /// Returns the unit of its payload, fill and [`Receipt::set_bits`](crate::Receipt::set_bits).
     #[doc(hidden)]
-    pub fn cells(self) -> &'static str {
-        of_kind!(self, F, P => P::CELLS)
-    }
-
+    pub cells: &'static str = CELLS;
     /// Returns whether its bits depend on the order of insertions.
     #[doc(hidden)]
-    pub fn in_order(self) -> bool {
-        of_kind!(self, F, P => P::IN_ORDER)
-    }
-
+    pub in_order: bool = IN_ORDER;
     /// Whether its bits are only ever set: threads may each fill a copy, to be merged.
-    pub(crate) fn plain(self) -> bool {
-        of_kind!(self, F, P => P::PLAIN)
-    }
-
+    pub(crate) plain: bool = PLAIN;
     /// Whether a look-up knows beforehand which blocks it reads.
     #[cfg(feature = "mmap")]
-    pub(crate) fn knows_reads(self) -> bool {
-        of_kind!(self, F, P => P::KNOWS_READS)
-    }
-
+    pub(crate) knows_reads: bool = KNOWS_READS;
     /// Why its filters do not merge.
-    pub(crate) fn unmerged(self) -> Option<&'static str> {
-        of_kind!(self, F, P => P::UNMERGED)
-    }
-
+    pub(crate) unmerged: Option<&'static str> = UNMERGED;
     /// Returns the meaning of `keys` in its plans.
     #[doc(hidden)]
-    pub fn capacity(self) -> Capacity {
-        of_kind!(self, F, P => P::CAPACITY)
-    }
+    pub capacity: Capacity = CAPACITY;
 }
 
 impl From<Kind> for Variant {
