@@ -10,6 +10,8 @@ use umbel::{
 };
 
 use crate::damage::assert_fails;
+use crate::model::Merges as _;
+use crate::models::Model as _;
 use crate::plans::{Numbers, detail, variant};
 use crate::reference::{Reference, part};
 use crate::reopened::{Way, hasher, payload, reopened, way};
@@ -137,8 +139,7 @@ impl Model {
         let mut new = false;
         for (i, &number) in row.iter().enumerate() {
             let hash = self.hash(&value(number), i as u64);
-            new |= !self.filters[i].contains(hash);
-            self.filters[i].insert(hash);
+            new |= self.filters[i].insert(hash) == Some(true);
         }
         for subset in 1..1 << row.len() {
             if !self.tagged(subset) {
@@ -146,8 +147,7 @@ impl Model {
             }
             let tag = self.tag(row, subset);
             let joint = self.joint.as_mut().unwrap();
-            new |= !joint.contains(tag);
-            joint.insert(tag);
+            new |= joint.insert(tag) == Some(true);
         }
         new
     }

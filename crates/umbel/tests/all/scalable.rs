@@ -9,6 +9,7 @@ use umbel::{
 
 use crate::damage::{assert_fails, header_length, number, resum};
 use crate::description::described;
+use crate::model::Merges as _;
 use crate::models::{self, Pair, op};
 use crate::reference::{Reference, part};
 use crate::reopened::{Way, hasher, reopened};

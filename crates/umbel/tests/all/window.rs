@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use umbel::{AnyFilter, Capacity, Filter, KeyHash, KeyHasher, Kind, Plan, Variant, Window};
 
 use crate::damage::{assert_fails, with_header};
+use crate::model::Merges as _;
 use crate::models::{self, Key, Model as _, Pair};
 use crate::plans::{detail, variant};
 use crate::reference::Reference;
