@@ -80,7 +80,8 @@ pub(crate) trait Core: Sized {
     }
 }
 
-/// Implements the storage members of a [`Core`] whose blocks are all in its field `blocks`; `$field` are the others.
+/// Implements the storage members of a [`Core`] whose blocks are all in its field `blocks`; `$field` are the others. On
+/// borrowed blocks, the core has the method `measured`, its receipt.
 macro_rules! one_part {
     ($core:ident<$($generic:ident),*> { $($field:ident),* }) => {
         type Storage = S;
@@ -99,6 +100,10 @@ macro_rules! one_part {
             mut each: impl FnMut(&'a S) -> Result<T, E>,
         ) -> Result<Self::With<T>, E> {
             Ok($core { $($field: self.$field.clone(),)* blocks: each(&self.blocks)? })
+        }
+
+        fn receipt(&self, scheme: Scheme) -> Receipt {
+            self.borrowed().measured(scheme)
         }
     };
 }

@@ -171,10 +171,6 @@ macro_rules! plain_core {
             Self::from_blocks(header.plan::<Self::Plans>()?, plain::only(parts))
         }
 
-        fn receipt(&self, scheme: Scheme) -> Receipt {
-            plain::receipt(&$meaning, &self.plan, self.blocks.as_ref(), scheme)
-        }
-
         fn compare<T: AsRef<[Block]>>(
             &self,
             other: &Self::With<T>,

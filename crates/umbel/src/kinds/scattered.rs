@@ -147,6 +147,12 @@ impl<L: Layout, S: AsRef<[Block]>> Core for ScatteredCore<L, S> {
     }
 }
 
+impl<L: Layout> ScatteredCore<L, &[Block]> {
+    fn measured(&self, scheme: Scheme) -> Receipt {
+        plain::receipt(&L::MEANING, &self.plan, self.blocks, scheme)
+    }
+}
+
 impl<L: Layout> Owned for ScatteredCore<L> {
     plain_owned!(L::MEANING);
 

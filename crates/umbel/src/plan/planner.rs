@@ -14,10 +14,10 @@ use crate::prelude::*;
 ///
 /// Its methods are static, so a program that plans one kind does not contain the others.
 pub(crate) trait Planner {
-    /// The kind.
-    const KIND: Kind;
     /// The usual variant.
     const USUAL: Variant;
+    /// The kind.
+    const KIND: Kind = Self::USUAL.kind();
     /// The valid parameters, in words; `None` if it has none.
     const PARAMETER: Option<&'static str> = None;
     /// The cells of its payload.

@@ -1,7 +1,7 @@
 //! Plans one inner filter of a filter of rows; the others are as large for as many keys.
 
 use crate::kinds::within::{self, of_plain, planned_within, whole};
-use crate::list::{Kind, Tags, Variant};
+use crate::list::{Tags, Variant};
 use crate::math::Spread;
 use crate::plan::{Plan, PlanError, Planner};
 
@@ -53,7 +53,6 @@ pub(super) fn part(plan: &Plan) -> Plan {
 pub(crate) struct Plans;
 
 impl Planner for Plans {
-    const KIND: Kind = Kind::Attributes;
     const USUAL: Variant = Variant::Attributes { tags: Tags::Row, classic: false };
     const PARAMETER: Option<&'static str> = Some(
         "0 no tags, 1 a tag of each row, 2 tags of all its subsets; 10, 11, 12 the same with classic filters",

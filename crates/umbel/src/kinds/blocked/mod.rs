@@ -163,6 +163,12 @@ impl<S: AsRef<[Block]>> Core for BlockedCore<S> {
     }
 }
 
+impl BlockedCore<&[Block]> {
+    fn measured(&self, scheme: Scheme) -> Receipt {
+        plain::receipt(&MEANING, &self.plan, self.blocks, scheme)
+    }
+}
+
 impl Owned for BlockedCore {
     plain_owned!(MEANING);
 

@@ -12,7 +12,6 @@ const LANES_WORTH: f64 = 1.025;
 pub(crate) struct Plans;
 
 impl Planner for Plans {
-    const KIND: Kind = Kind::Blocked;
     const USUAL: Variant = Variant::Blocked;
     const PLAIN: bool = true;
 

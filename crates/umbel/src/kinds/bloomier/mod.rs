@@ -309,10 +309,6 @@ impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
         check_field("payload", 1, clear, "zeros after the last slot of each shard")?;
         Ok(Self { plan, query: Query::of(shape, &seeds), seeds, keys, blocks })
     }
-
-    fn receipt(&self, scheme: Scheme) -> Receipt {
-        self.borrowed().measured(scheme)
-    }
 }
 
 impl BloomierCore<&[Block]> {

@@ -127,7 +127,6 @@ pub(super) fn variant_of(fingerprint: u32, value: u32) -> Variant {
 pub(crate) struct Plans;
 
 impl Planner for Plans {
-    const KIND: Kind = Kind::Bloomier;
     const USUAL: Variant = Variant::Bloomier { fingerprint_bits: None, value_bits: 0 };
     const UNMERGED: Option<&'static str> =
         Some("each is built from all its keys at once; build one from the keys of both");

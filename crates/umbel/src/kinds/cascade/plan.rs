@@ -42,7 +42,6 @@ pub(super) fn part(plan: &Plan) -> Plan {
 pub(crate) struct Plans;
 
 impl Planner for Plans {
-    const KIND: Kind = Kind::Cascade;
     const USUAL: Variant = Variant::Cascade { form: Form::Levels };
     const UNMERGED: Option<&'static str> =
         Some("each is built from all its keys at once; build one from the keys of both");

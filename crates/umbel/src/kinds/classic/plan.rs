@@ -8,7 +8,6 @@ use crate::plan::size::{Shape, at_rate, blocks_within, climb};
 pub(crate) struct Plans;
 
 impl Planner for Plans {
-    const KIND: Kind = Kind::Classic;
     const USUAL: Variant = Variant::Classic;
     const PLAIN: bool = true;
 

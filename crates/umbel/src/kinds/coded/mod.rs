@@ -262,10 +262,6 @@ impl<S: AsRef<[Block]>> Core for CodedCore<S> {
         filter.borrowed().check()?;
         Ok(filter)
     }
-
-    fn receipt(&self, scheme: Scheme) -> Receipt {
-        self.borrowed().measured(scheme)
-    }
 }
 
 impl Owned for CodedCore {

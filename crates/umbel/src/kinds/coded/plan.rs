@@ -21,7 +21,6 @@ fn load_for(rate: f64, code: u32) -> f64 {
 }
 
 impl Planner for Plans {
-    const KIND: Kind = Kind::Coded;
     const USUAL: Variant = Variant::Coded { code_bits: None };
     const UNMERGED: Option<&'static str> = Some(
         "a code does not show which bucket its key belongs to; add the keys of one to the \

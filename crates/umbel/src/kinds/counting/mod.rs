@@ -221,9 +221,6 @@ impl<S: AsRef<[Block]>> Core for CountingCore<S> {
         Ok(filter)
     }
 
-    fn receipt(&self, scheme: Scheme) -> Receipt {
-        self.borrowed().measured(scheme)
-    }
     /// Compares the blocked filters they convert to.
     fn compare<T: AsRef<[Block]>>(
         &self,

@@ -2,7 +2,7 @@
 
 use crate::bits::BLOCK_BITS;
 use crate::kinds::within::{self, of_plain, planned_within, whole};
-use crate::list::{Kind, Variant};
+use crate::list::Variant;
 use crate::math::Spread;
 use crate::plan::size::multiple_of;
 use crate::plan::{Plan, PlanError, Planner};
@@ -15,7 +15,6 @@ pub(super) fn counter_bits(variant: Variant) -> u32 {
 pub(crate) struct Plans;
 
 impl Planner for Plans {
-    const KIND: Kind = Kind::Counting;
     const USUAL: Variant = Variant::Counting { counter_bits: 4 };
     const PARAMETER: Option<&'static str> = Some("4, 8 or 16 bits per counter");
     const CELLS: &'static str = "counters";

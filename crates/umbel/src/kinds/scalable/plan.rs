@@ -46,7 +46,6 @@ fn first_fpp(fpp: f64, growth: Growth) -> Result<f64, PlanError> {
 pub(crate) struct Plans;
 
 impl Planner for Plans {
-    const KIND: Kind = Kind::Scalable;
     const USUAL: Variant = Variant::Scalable { growth: Growth::Doubling };
     const KNOWS_READS: bool = true;
     const UNMERGED: Option<&'static str> =

@@ -10,7 +10,6 @@ use crate::plan::size::multiple_of;
 pub(crate) struct Plans;
 
 impl Planner for Plans {
-    const KIND: Kind = Kind::Sliced;
     const USUAL: Variant = Variant::Sliced;
     const PLAIN: bool = true;
 

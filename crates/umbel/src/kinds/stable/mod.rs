@@ -179,10 +179,6 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
         check_field("payload", 1, whole, "zeros after the last cell of a word")?;
         Ok(Self { plan, width, lowered, insertions, blocks })
     }
-
-    fn receipt(&self, scheme: Scheme) -> Receipt {
-        self.borrowed().measured(scheme)
-    }
 }
 
 impl StableCore<&[Block]> {

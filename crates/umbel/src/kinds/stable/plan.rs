@@ -30,7 +30,6 @@ pub(super) fn cell_bits(variant: Variant) -> u32 {
 }
 
 impl Planner for Plans {
-    const KIND: Kind = Kind::Stable;
     const USUAL: Variant = Variant::Stable { cell_bits: 4 };
     const UNMERGED: Option<&'static str> = Some(
         "which keys fade depends on the order of all insertions; add the keys of one to the \

@@ -372,10 +372,6 @@ impl<S: AsRef<[Block]>> Core for WindowCore<S> {
         }
         Ok(filter)
     }
-
-    fn receipt(&self, scheme: Scheme) -> Receipt {
-        self.borrowed().measured(scheme)
-    }
 }
 
 impl Owned for WindowCore {

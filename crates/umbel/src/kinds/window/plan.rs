@@ -3,7 +3,7 @@
 use super::rate::{self, compound, share};
 use crate::bits::BLOCK_BITS;
 use crate::kinds::{blocked, within};
-use crate::list::{Capacity, Kind, Variant};
+use crate::list::{Capacity, Variant};
 use crate::math::Spread;
 use crate::plan::size::{at_rate, multiple_of};
 use crate::plan::{Plan, PlanError, Planner};
@@ -27,7 +27,6 @@ pub(super) fn generations(variant: Variant) -> u32 {
 pub(crate) struct Plans;
 
 impl Planner for Plans {
-    const KIND: Kind = Kind::Window;
     const USUAL: Variant = Variant::Window { generations: 4 };
     const UNMERGED: Option<&'static str> = Some(
         "their generations differ in age, so keys would be forgotten too early or too late; \
