@@ -62,7 +62,3 @@ pub(super) fn whole(variant: Variant, plain: Plan, times: u64) -> Result<Plan, P
 pub(super) fn part(plan: &Plan, (inner, times): (Variant, u64)) -> Plan {
     Plan { variant: inner, bits: plan.bits / times, ..*plan }
 }
-
-pub(super) fn check(part: &Plan) -> Result<(), PlanError> {
-    of_plain!(part.variant, P => P::check_own(part))
-}

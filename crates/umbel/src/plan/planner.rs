@@ -1,5 +1,6 @@
 //! The parts of planning that each kind provides, and the parts common to all kinds.
 
+use super::size::whole_blocks;
 use super::{
     MAX_BITS, MAX_PROBES, MERGE_FROM, Plan, PlanError, SURE_FROM, check_bits, check_fpp,
     check_keys, doublings,
@@ -84,7 +85,9 @@ pub(crate) trait Planner {
     fn spread(plan: &Plan) -> Spread;
 
     /// Checks that the numbers of a plan are possible, beyond the checks common to all kinds.
-    fn check_own(plan: &Plan) -> Result<(), PlanError>;
+    fn check_own(plan: &Plan) -> Result<(), PlanError> {
+        whole_blocks(plan)
+    }
 
     /// See [`Plan::bytes_at`].
     fn bytes_at(plan: &Plan, _: u64) -> u64 {

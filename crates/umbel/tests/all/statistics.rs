@@ -14,6 +14,8 @@ use umbel::internals::format::Header;
 use umbel::internals::math::binomial_bounds;
 use umbel::{AnyFilter, Figure, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};
 
+use crate::reference::mix;
+
 /// Allowed standard deviations: chance exceeds 6 once in 5·10⁸ checks.
 pub(crate) const SIGMAS: f64 = 6.0;
 /// Two-sided level of the binomial check.
@@ -53,10 +55,7 @@ pub(crate) fn long<T>(all: T, part: T) -> T {
 
 /// Output `number` of SplitMix64 with seed 0: a bijection of 64 bits.
 pub(crate) fn splitmix(number: u64) -> u64 {
-    let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    mix(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// The modular Gray code of `number` in base 256, its digits spread over a string: incrementing `number`

@@ -73,6 +73,7 @@ impl Planner for Plans {
     planned_within!(inside);
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
-        within::check(&part(plan))
+        let part = part(plan);
+        of_plain!(part.variant, P => P::check_own(&part))
     }
 }

@@ -58,10 +58,6 @@ impl Planner for Plans {
     }
 
     planned_within!(inside);
-
-    fn check_own(plan: &Plan) -> Result<(), PlanError> {
-        within::check(&part(plan))
-    }
 }
 
 impl Plan {
