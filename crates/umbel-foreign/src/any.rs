@@ -1,7 +1,6 @@
 //! A foreign filter whose format is known only at run time.
 
 use std::io::Write;
-use std::str::FromStr;
 
 use umbel::Comparison;
 
@@ -399,17 +398,6 @@ impl ForeignInsert for Foreign {
 
     fn finish(&mut self) -> Result<(), Error> {
         self.get_mut().finish()
-    }
-}
-
-impl FromStr for Format {
-    type Err = Error;
-
-    /// # Errors
-    /// [`Error::UnknownFormat`].
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.iter().copied().find(|format| format.name() == name);
-        found.ok_or_else(|| Error::UnknownFormat { name: name.to_owned() })
     }
 }
 

@@ -1,13 +1,13 @@
 //! The formats and their names.
 
-use crate::KeyType;
 use crate::key_type::named;
+use crate::{Error, KeyType};
 
 named! {
     /// A format in which another system stores a Bloom filter.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[non_exhaustive]
-    pub enum Format {
+    pub enum Format else UnknownFormat {
         /// Parquet's split-block filter with its Thrift header.
         Parquet = "parquet",
         /// The bits of a Parquet filter alone, as parquet-java's `writeTo` writes them.

@@ -1,7 +1,5 @@
 //! Keys of other systems, with their types.
 
-use std::str::FromStr;
-
 use crate::{Error, Format, KeyType};
 
 /// A key with its type. Most systems hash numbers and texts differently, and do not record the type.
@@ -90,17 +88,6 @@ impl KeyType {
                 Key::Bytes(buffer)
             }
         })
-    }
-}
-
-impl FromStr for KeyType {
-    type Err = Error;
-
-    /// # Errors
-    /// [`Error::UnknownKeyType`].
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.iter().copied().find(|key_type| key_type.name() == name);
-        found.ok_or_else(|| Error::UnknownKeyType { name: name.to_owned() })
     }
 }
 

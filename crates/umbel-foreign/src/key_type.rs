@@ -1,8 +1,13 @@
 //! The types of keys, by their names.
 
-/// An enum whose values have names, as on the command line: a line for each.
+use crate::Error;
+
+/// An enum whose values have names, as on the command line: a line for each. `$unknown` is the error for other names.
 macro_rules! named {
-    ($(#[$doc:meta])* pub enum $type:ident { $($(#[$of:meta])* $value:ident = $name:literal,)+ }) => {
+    (
+        $(#[$doc:meta])*
+        pub enum $type:ident else $unknown:ident { $($(#[$of:meta])* $value:ident = $name:literal,)+ }
+    ) => {
         $(#[$doc])*
         pub enum $type {
             $($(#[$of])* $value,)+
@@ -25,6 +30,17 @@ macro_rules! named {
                 f.pad(self.name())
             }
         }
+
+        impl std::str::FromStr for $type {
+            type Err = Error;
+
+            /// # Errors
+            #[doc = concat!("[`Error::", stringify!($unknown), "`].")]
+            fn from_str(name: &str) -> Result<Self, Error> {
+                let found = Self::ALL.iter().copied().find(|value| value.name() == name);
+                found.ok_or_else(|| Error::$unknown { name: name.to_owned() })
+            }
+        }
     };
 }
 pub(crate) use named;
@@ -33,7 +49,7 @@ named! {
     /// How a line of text becomes a [`Key`](crate::Key).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
-    pub enum KeyType {
+    pub enum KeyType else UnknownKeyType {
         /// The bytes of the line.
         Bytes = "bytes",
         /// The UTF-16 code units of the line, little-endian, as Java's chars are hashed.
