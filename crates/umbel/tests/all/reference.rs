@@ -6,6 +6,7 @@ use umbel::{AnyFilter, Filter, KeyHash, Kind, Plan};
 use crate::model::Merges;
 use crate::models::Model;
 use crate::plans::Numbers;
+use crate::statistics::mix;
 
 /// A filter as a row of bits.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,12 +109,6 @@ pub(crate) fn positions_of(plan: &Plan, hash: KeyHash) -> Vec<usize> {
     } else {
         (0..probes).map(|p| block + ((stretch(p / 7) >> (9 * (p % 7))) & 511) as usize).collect()
     }
-}
-
-pub(crate) fn mix(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 /// The number that the other functions step by.
