@@ -40,6 +40,25 @@ pub trait ChainLink: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     fn shape(&self) -> Vec<(&'static str, Value)>;
 }
 
+/// The numbers of a link that has them as fields, its planned keys as `$capacity`.
+macro_rules! link_numbers {
+    ($capacity:ident) => {
+        fn probes(&self) -> u32 {
+            self.hashes
+        }
+        fn items(&self) -> u64 {
+            self.items
+        }
+        fn items_mut(&mut self) -> &mut u64 {
+            &mut self.items
+        }
+        fn capacity(&self) -> u64 {
+            self.$capacity
+        }
+    };
+}
+pub(crate) use link_numbers;
+
 /// Remainders of division by one number, which is below 2^63, by multiplication: a key has about eight, and the
 /// processor divides one after the other (8 positions: 28 ns).
 #[derive(Clone, Copy, Debug)]

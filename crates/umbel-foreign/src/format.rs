@@ -78,10 +78,9 @@ impl Format {
         match self {
             // Clients of a server send the digits of a number.
             Self::RedisBloom | Self::RedisBloomCuckoo | Self::ValkeyBloom => Some(KeyType::Decimal),
-            _ => {
-                let mut types = self.key_types().iter().copied();
-                types.find(|of| matches!(of, KeyType::Decimal | KeyType::I64))
-            }
+            _ => [KeyType::Decimal, KeyType::I64]
+                .into_iter()
+                .find(|of| self.key_types().contains(of)),
         }
     }
 

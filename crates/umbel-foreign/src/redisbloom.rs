@@ -30,7 +30,7 @@ use umbel::{Fact, Figure};
 
 use crate::bits::padding_is_clear;
 use crate::bytes::{MOST_PROBES, Reader, check, check_limit, refuse};
-use crate::chain::{Chain, ChainLink, Remainder, Rule, check_links};
+use crate::chain::{Chain, ChainLink, Remainder, Rule, check_links, link_numbers};
 use crate::hash::murmur2::{murmur2, murmur64a};
 use crate::{Bytes, Error, Format, Parameters, Plan, Value};
 
@@ -197,21 +197,7 @@ impl ChainLink for Link {
         if self.n2 > 0 { 1 << self.n2 } else { self.bits }
     }
 
-    fn probes(&self) -> u32 {
-        self.hashes
-    }
-
-    fn items(&self) -> u64 {
-        self.items
-    }
-
-    fn items_mut(&mut self) -> &mut u64 {
-        &mut self.items
-    }
-
-    fn capacity(&self) -> u64 {
-        self.entries
-    }
+    link_numbers!(entries);
 
     #[inline]
     fn positions(&self, by: Remainder, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {

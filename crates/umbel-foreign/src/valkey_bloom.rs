@@ -26,7 +26,7 @@ use siphasher::sip::SipHasher13;
 use umbel::{Fact, Figure};
 
 use crate::bytes::{MOST_PROBES, Reader, check};
-use crate::chain::{Chain, ChainLink, MOST_LINKS, Remainder, Rule, check_links};
+use crate::chain::{Chain, ChainLink, MOST_LINKS, Remainder, Rule, check_links, link_numbers};
 use crate::{Bytes, Error, Format, Parameters, Plan, Value};
 
 /// A filter of valkey-bloom: one or more links.
@@ -141,21 +141,7 @@ impl ChainLink for Link {
         8 * self.bytes
     }
 
-    fn probes(&self) -> u32 {
-        self.hashes
-    }
-
-    fn items(&self) -> u64 {
-        self.items
-    }
-
-    fn items_mut(&mut self) -> &mut u64 {
-        &mut self.items
-    }
-
-    fn capacity(&self) -> u64 {
-        self.capacity
-    }
+    link_numbers!(capacity);
 
     #[inline]
     fn positions(&self, by: Remainder, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {

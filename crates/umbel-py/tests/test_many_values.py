@@ -48,17 +48,17 @@ def test_a_map_of_a_series():
 
 @given(strategies.lists(strategies.tuples(strategies.sampled_from("abc"), strategies.integers(0, 30)), min_size=1))
 def test_ticks_against_single_keys(rows):
-    many, one = (umbel.Window(100, 1e-6, span=10) for _ in range(2))
+    many, one = (umbel.Window(100, 1e-6, span=9) for _ in range(2))
     keys, ticks = [row[0] for row in rows], [row[1] for row in rows]
     wanted = [one.add_at(*row) for row in rows]
     assert many.add_new_at(keys, ticks) == wanted and many == one
     for of in (np.array, pd.Series, pl.Series, pa.array):
-        column = umbel.Window(100, 1e-6, span=10).add_new_at(of(keys), of(ticks))
+        column = umbel.Window(100, 1e-6, span=9).add_new_at(of(keys), of(ticks))
         assert (column.to_pylist() if of is pa.array else column.tolist() if of in (np.array, pd.Series) else column.to_list()) == wanted
 
 
 def test_ticks_of_other_lengths():
-    window = umbel.Window(100, 1e-6, span=10)
+    window = umbel.Window(100, 1e-6, span=9)
     assert window.add_new_at(pa.array(["a", None, "a"]), 3).to_pylist() == [True, None, False]
     assert window.add_new_at(iter(["a", "b"]), np.int64(4)) == [False, True]
     for words, keys, ticks in [

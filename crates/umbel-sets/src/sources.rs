@@ -479,12 +479,13 @@ const MOST_PIPES: usize = 64;
 /// # Errors
 /// Read and temporary-file errors; of several, the first source's.
 pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>> {
-    let (mut inputs, mut streams, mut pipes) = (Vec::new(), Vec::new(), 0);
+    let (mut inputs, mut streams, mut pipes, mut rewritten) = (Vec::new(), Vec::new(), 0, false);
     for source in sources {
         match source {
             Source::Files(files) => inputs.extend(files.into_iter().map(Some)),
             Source::Stream(stream) => {
                 pipes += usize::from(stream.pipe.is_some());
+                rewritten |= stream.rewrites(options);
                 streams.push((inputs.len(), Mutex::new(Some(stream))));
                 inputs.push(None);
             }
@@ -494,16 +495,11 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
     let decoders = compression::decoders(memory);
     let most = decoders.min(threads);
     // Pipes wait for each other; those that have no room for a decoder or for rows are copied as they are meanwhile.
-    let rewritten = streams.iter().any(|(_, stream)| {
-        let stream = stream.lock().expect("no thread panics");
-        stream.as_ref().is_some_and(|stream| stream.rewrites(options))
-    });
     let beside = pipes.min(MOST_PIPES).min(if rewritten { most } else { decoders });
     let side_by_side = streams.len().min(most.max(beside)).max(1);
-    for (_, stream) in streams.iter().take(MOST_PIPES).skip(side_by_side) {
-        if let Some(stream) = &mut *stream.lock().expect("no thread panics") {
-            stream.read_ahead(&options.resources)?;
-        }
+    for (_, stream) in streams.iter_mut().take(MOST_PIPES).skip(side_by_side) {
+        let stream = stream.get_mut().expect("no thread panics").as_mut();
+        stream.expect("not taken yet").read_ahead(&options.resources)?;
     }
     let room = if side_by_side > 1 { memory / side_by_side as u64 } else { u64::MAX };
     // Threads that are not needed for other streams.

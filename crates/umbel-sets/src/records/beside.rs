@@ -70,8 +70,7 @@ impl Beside {
             };
             fields.sort_unstable();
             if let Some(twice) = fields.windows(2).find(|pair| pair[0] == pair[1]) {
-                let (name, field) = (start.name.to_owned(), twice[0].clone());
-                return Err(Error::KeyTwice { name, field });
+                return Err(Error::KeyTwice { name: start.name.into(), field: twice[0].clone() });
             }
         }
         let (kind, prefixes) = (format.kind, prefixes.map(|prefix| prefix.map(str::to_owned)));

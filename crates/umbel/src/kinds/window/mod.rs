@@ -119,10 +119,9 @@ impl<H: Hashing> Window<H> {
     /// ticks 3.5 % at 1 %. Count in finer ticks, or take other generations: 8 for seven ticks.
     pub fn by_time(plan: &Plan, hasher: H, span: u64) -> Result<Self, PlanError> {
         let mut filter = Self::with_plan(plan, hasher)?;
-        check_field("span", span, span > 0, "at least 1 tick")?;
         let turns = u64::from(generations(plan.variant) - 1);
-        let even = span.is_multiple_of(turns) || span >= 100 * (turns - 1);
-        let wanted = "a multiple of the generations less one, or hundreds of finer ticks";
+        let even = span > 0 && (span.is_multiple_of(turns) || span >= 100 * (turns - 1));
+        let wanted = "a multiple of the generations less one, 3 of 4, or hundreds of ticks";
         check_field("span", span, even, wanted)?;
         filter.0.core.state.span = span;
         Ok(filter)
