@@ -379,6 +379,7 @@ fn prefetching<T, K: Key<H>, H, E>(
 }
 
 /// Calls `each` with the hashes of keys, and `prefetch` with each hash [`AHEAD`] keys before.
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) fn each_ahead<K: Key<H>, H>(
     keys: &[K],
     hasher: &H,
@@ -396,6 +397,7 @@ pub(crate) fn each_ahead<K: Key<H>, H>(
 }
 
 /// Like [`each_ahead`]; stores the answer for each key.
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) fn answer_ahead<K: Key<H>, H>(
     keys: &[K],
     hasher: &H,
