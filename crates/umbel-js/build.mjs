@@ -15,7 +15,7 @@ const place = mkdtempSync(join(tmpdir(), "umbel-package-"));
 cpSync(join(here, "package"), place, { recursive: true });
 // Comments and blanks are a quarter of it; the types have the comments for users.
 const script = readFileSync(join(place, "filter.js"), "utf8");
-writeFileSync(join(place, "filter.js"), transformSync(script, { minifySyntax: true, minifyWhitespace: true, legalComments: "none", lineLimit: 120 }).code);
+writeFileSync(join(place, "filter.js"), transformSync(script, { minify: true, legalComments: "none" }).code);
 for (const [name, module] of [
   ["index.js", small],
   ["foreign.js", whole],

@@ -75,12 +75,11 @@ impl Format {
     /// Returns how it hashes the integers of a program: as a long, by their digits, or not at all, if it hashes bytes alone.
     #[doc(hidden)]
     pub fn integers(self) -> Option<KeyType> {
+        const INTEGERS: [KeyType; 2] = [KeyType::Decimal, KeyType::I64];
         match self {
             // Clients of a server send the digits of a number.
             Self::RedisBloom | Self::RedisBloomCuckoo | Self::ValkeyBloom => Some(KeyType::Decimal),
-            _ => [KeyType::Decimal, KeyType::I64]
-                .into_iter()
-                .find(|of| self.key_types().contains(of)),
+            _ => INTEGERS.into_iter().find(|of| self.key_types().contains(of)),
         }
     }
 

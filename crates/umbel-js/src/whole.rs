@@ -106,8 +106,7 @@ impl Set {
     pub(crate) fn merge(&mut self, other: &Self) -> Result<()> {
         match (self, other) {
             (Self::Own(left), Self::Own(right)) => {
-                let is_new =
-                    |filter: &AnyFilter| filter.description().is_empty() && filter.is_empty();
+                let is_new = |one: &AnyFilter| one.description().is_empty() && one.is_empty();
                 if !is_new(left) && !is_new(right) {
                     left.description().check(left.kind(), right.description())?;
                 }

@@ -319,10 +319,6 @@ fn beyond(names: &Names, others: &Names) -> Vec<u32> {
 /// A record's length without its end, and whether it is one: an empty line is not. A broken one has no known end.
 type Next = (usize, Result<bool, Flaw>);
 
-fn most(options: &Options, share: u64) -> usize {
-    (options.resources.memory / share).clamp(1 << 16, u64::from(u32::MAX)) as usize
-}
-
 /// The rows of an input with its columns in another order, another delimiter, or unreadable rows left out.
 pub(crate) struct Rewritten<R> {
     source: R,
@@ -393,17 +389,17 @@ impl<R: Read> Rewritten<R> {
             headed: false,
             most_columns: (options.resources.memory / COLUMN) as usize,
             share: SHARE,
-            most: most(options, SHARE),
+            most: (options.resources.memory / SHARE).clamp(1 << 16, u64::from(u32::MAX)) as usize,
             out: Vec::new(),
             given: 0,
         })
     }
 
     /// Is one of several that are read side by side, each with `room` bytes of memory: two may have the longest record.
-    pub(crate) fn within(mut self, room: u64, options: &Options) -> Self {
-        self.share = SHARE * (options.resources.memory / room / 2).max(1);
-        self.most = most(options, self.share);
-        self
+    pub(crate) fn within(self, room: u64, options: &Options) -> Self {
+        let sharing = (options.resources.memory / room / 2).max(1);
+        let most = (self.most / sharing as usize).max(1 << 16);
+        Self { share: SHARE * sharing, most, ..self }
     }
 
     /// Puts the columns in the order of `header`, under which the rows are written.

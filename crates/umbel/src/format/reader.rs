@@ -97,21 +97,13 @@ impl<R: Read> Reader<R> {
     }
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<(), FileError> {
-        let mut left = bytes;
-        while !left.is_empty() {
-            match self.source.read(left) {
-                Ok(0) => {
-                    let expected = self.header.file_length().unwrap_or(u64::MAX);
-                    return Err(FileError::Length(expected, self.found));
-                }
-                Ok(count) => {
-                    self.found += count as u64;
-                    left = &mut left[count..];
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
+        self.source.read_exact(bytes).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => {
+                FileError::Length(self.header.file_length().unwrap_or(u64::MAX), self.found)
             }
-        }
+            _ => error.into(),
+        })?;
+        self.found += bytes.len() as u64;
         Ok(())
     }
 }

@@ -10,8 +10,6 @@ use umbel::{
 };
 
 use crate::damage::assert_fails;
-use crate::model::Merges as _;
-use crate::models::Model as _;
 use crate::plans::{Numbers, detail, variant};
 use crate::reference::{Reference, part};
 use crate::reopened::{Way, hasher, payload, reopened, way};
@@ -139,7 +137,8 @@ impl Model {
         let mut new = false;
         for (i, &number) in row.iter().enumerate() {
             let hash = self.hash(&value(number), i as u64);
-            new |= self.filters[i].insert(hash) == Some(true);
+            new |= !self.filters[i].contains(hash);
+            self.filters[i].insert(hash);
         }
         for subset in 1..1 << row.len() {
             if !self.tagged(subset) {
@@ -147,7 +146,8 @@ impl Model {
             }
             let tag = self.tag(row, subset);
             let joint = self.joint.as_mut().unwrap();
-            new |= joint.insert(tag) == Some(true);
+            new |= !joint.contains(tag);
+            joint.insert(tag);
         }
         new
     }

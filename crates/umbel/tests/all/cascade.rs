@@ -8,8 +8,6 @@ use umbel::{Cascade, Filter, Form, KeyHash, KeyHasher, Kind, Plan, Variant};
 
 use crate::damage::assert_fails;
 use crate::filter::answers;
-use crate::model::Merges as _;
-use crate::models::Model as _;
 use crate::plans::Numbers;
 use crate::reference::{Reference, in_level};
 use crate::reopened::{Way, hasher, hashes, payload, reopened, way};
@@ -25,7 +23,7 @@ impl Model {
             assert!(model.0.is_empty() || part.plan.keys() == held.len() as u64);
             let index = model.0.len() as u64;
             let mut level = Reference::new(&part.plan);
-            held.iter().for_each(|hash| _ = level.insert(in_level(*hash, index)));
+            held.iter().for_each(|hash| level.insert(in_level(*hash, index)));
             others.retain(|hash| level.contains(in_level(*hash, index)));
             model.0.push(level);
             std::mem::swap(&mut held, &mut others);

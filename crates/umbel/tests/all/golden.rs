@@ -156,7 +156,7 @@ fn document_vectors() -> Vec<String> {
 
     let hash = hasher.hash("umbel");
     let pair = |KeyHash { high, low }| format!("{high:016X} {low:016X}");
-    lines.push(format!("mix(1): {:016X}", crate::statistics::mix(1)));
+    lines.push(format!("mix(1): {:016X}", reference::mix(1)));
     lines.push(format!("place(high, 1000): {}", reference::place(hash.high, 1000)));
     for n in [0, 1] {
         lines.push(format!("stretch({n}): {:016X}", reference::stretch(hash.low, n)));

@@ -92,6 +92,49 @@ pub(crate) trait Merges: Model {
     fn fold(&mut self, divisor: u64);
 }
 
+impl Merges for Reference {
+    fn new(plan: &Plan) -> Self {
+        Self::new(plan)
+    }
+
+    fn unite(&mut self, other: Self) {
+        self.join(&other, |a, b| a | b);
+    }
+
+    fn intersect(&mut self, other: Self) {
+        self.join(&other, |a, b| a & b);
+    }
+
+    fn fold(&mut self, divisor: u64) {
+        self.fold(divisor);
+    }
+}
+
+impl Model for Reference {
+    fn insert(&mut self, hash: KeyHash) -> Option<bool> {
+        let new = !self.contains(hash);
+        self.insert(hash);
+        Some(new)
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        self.contains(hash)
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+
+    fn payload(&self) -> Vec<u8> {
+        self.payload()
+    }
+
+    fn check(&self, filter: &AnyFilter) {
+        let set = self.payload().iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
+        assert_eq!(filter.receipt().set_bits, set);
+    }
+}
+
 pub(crate) fn pair<M: Merges>(plan: &Plan, hasher: KeyHasher, keys: &[Key]) -> Pair<M> {
     let filter = AnyFilter::with_plan(plan, hasher).unwrap();
     let mut pair = Pair { filter, model: M::new(plan), inserted: Default::default() };

@@ -1,12 +1,7 @@
 //! A second implementation of the filters, from FORMAT.md, with one `bool` per bit: slow and plain. It shares only the
 //! hash of a key with the library.
 
-use umbel::{AnyFilter, Filter, KeyHash, Kind, Plan};
-
-use crate::model::Merges;
-use crate::models::Model;
-use crate::plans::Numbers;
-use crate::statistics::mix;
+use umbel::{KeyHash, Kind, Plan};
 
 /// A filter as a row of bits.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +11,39 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        Self { plan: *plan, bits: vec![false; plan.bits() as usize] }
+    }
+
+    pub(crate) fn insert(&mut self, hash: KeyHash) {
+        for position in positions_of(&self.plan, hash) {
+            self.bits[position] = true;
+        }
+    }
+
+    pub(crate) fn contains(&self, hash: KeyHash) -> bool {
+        positions_of(&self.plan, hash).into_iter().all(|position| self.bits[position])
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bits.fill(false);
+    }
+
+    /// `unit` bits stay together: 512 in the blocked kind, 1 in the classic.
+    pub(crate) fn fold(&mut self, divisor: u64) {
+        let unit = if self.plan.kind() == Kind::Blocked { 512 } else { 1 };
+        let Self { plan, .. } = self;
+        let bits = plan.bits() / divisor;
+        *plan =
+            Plan::from_parts(plan.kind(), plan.keys(), plan.fpp(), bits, plan.probes()).unwrap();
+        let divisor = divisor as usize;
+        let mut folded = vec![false; self.bits.len() / divisor];
+        for (position, _) in self.bits.iter().enumerate().filter(|&(_, &bit)| bit) {
+            folded[position / unit / divisor * unit + position % unit] = true;
+        }
+        self.bits = folded;
+    }
+
     pub(crate) fn join(&mut self, other: &Self, join: fn(bool, bool) -> bool) {
         let mut other = other.clone();
         if other.bits.len() > self.bits.len() {
@@ -27,63 +55,14 @@ impl Reference {
             *bit = join(*bit, other);
         }
     }
-}
 
-impl Model for Reference {
-    fn insert(&mut self, hash: KeyHash) -> Option<bool> {
-        let new = !self.contains(hash);
-        for position in positions_of(&self.plan, hash) {
-            self.bits[position] = true;
-        }
-        Some(new)
-    }
-
-    fn contains(&self, hash: KeyHash) -> bool {
-        positions_of(&self.plan, hash).into_iter().all(|position| self.bits[position])
-    }
-
-    fn clear(&mut self) {
-        self.bits.fill(false);
-    }
-
-    fn payload(&self) -> Vec<u8> {
+    /// The payload of the file.
+    pub(crate) fn payload(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.bits.len().div_ceil(512) * 64];
         for (position, _) in self.bits.iter().enumerate().filter(|&(_, &bit)| bit) {
             bytes[position / 8] |= 1 << (position % 8);
         }
         bytes
-    }
-
-    fn check(&self, filter: &AnyFilter) {
-        let set = self.payload().iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
-        assert_eq!(filter.receipt().set_bits, set);
-    }
-}
-
-impl Merges for Reference {
-    fn new(plan: &Plan) -> Self {
-        Self { plan: *plan, bits: vec![false; plan.bits() as usize] }
-    }
-
-    fn unite(&mut self, other: Self) {
-        self.join(&other, |a, b| a | b);
-    }
-
-    fn intersect(&mut self, other: Self) {
-        self.join(&other, |a, b| a & b);
-    }
-
-    /// `unit` bits stay together: 512 in the blocked kind, 1 in the classic.
-    fn fold(&mut self, divisor: u64) {
-        let unit = if self.plan.kind() == Kind::Blocked { 512 } else { 1 };
-        let bits = self.plan.bits() / divisor;
-        self.plan = Numbers { bits, ..Numbers::of(&self.plan) }.plan();
-        let divisor = divisor as usize;
-        let mut folded = vec![false; self.bits.len() / divisor];
-        for (position, _) in self.bits.iter().enumerate().filter(|&(_, &bit)| bit) {
-            folded[position / unit / divisor * unit + position % unit] = true;
-        }
-        self.bits = folded;
     }
 }
 
@@ -109,6 +88,12 @@ pub(crate) fn positions_of(plan: &Plan, hash: KeyHash) -> Vec<usize> {
     } else {
         (0..probes).map(|p| block + ((stretch(p / 7) >> (9 * (p % 7))) & 511) as usize).collect()
     }
+}
+
+pub(crate) fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
 }
 
 /// The number that the other functions step by.

@@ -9,7 +9,6 @@ use umbel::{
 
 use crate::damage::{assert_fails, header_length, number, resum};
 use crate::description::described;
-use crate::model::Merges as _;
 use crate::models::{self, Pair, op};
 use crate::reference::{Reference, part};
 use crate::reopened::{Way, hasher, reopened};

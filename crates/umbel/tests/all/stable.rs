@@ -7,9 +7,8 @@ use umbel::{AnyFilter, Filter, KeyHash, Kind, Plan, PlanError, Stable};
 
 use crate::models::{Model, Pair, op};
 use crate::plans::{detail, variant};
-use crate::reference::{place, probe};
+use crate::reference::{mix, place, probe};
 use crate::reopened::hasher;
-use crate::statistics::mix;
 
 /// Hand-made plans of few cells, to make runs of lowered cells wrap around the end. Leaves out rates that the given
 /// probes cannot keep.

@@ -14,6 +14,8 @@ use umbel::internals::format::Header;
 use umbel::internals::math::binomial_bounds;
 use umbel::{AnyFilter, Figure, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};
 
+use crate::reference::mix;
+
 /// Allowed standard deviations: chance exceeds 6 once in 5·10⁸ checks.
 pub(crate) const SIGMAS: f64 = 6.0;
 /// Two-sided level of the binomial check.
@@ -21,13 +23,6 @@ pub(crate) const ALPHA: f64 = 1e-9;
 
 const BLOCK_BITS: u64 = 512;
 const LANE_BITS: f64 = 64.0;
-
-/// Section 4 of FORMAT.md.
-pub(crate) fn mix(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
 
 /// Streams of different keys. Members use the first numbers of a stream, probes the numbers after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

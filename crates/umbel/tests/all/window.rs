@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use umbel::{AnyFilter, Capacity, Filter, KeyHash, KeyHasher, Kind, Plan, Variant, Window};
 
 use crate::damage::{assert_fails, with_header};
-use crate::model::Merges as _;
 use crate::models::{self, Key, Model as _, Pair};
 use crate::plans::{detail, variant};
 use crate::reference::Reference;
@@ -241,8 +240,7 @@ fn over_fill_is_told() {
     assert!(!filter.receipt().over_filled && filter.remembered() == 0);
 }
 
-/// At every tick, keys that come evenly leave the rate as planned: of few ticks, those that generations divide; of
-/// many, up to the 6 % that 1 % more keys make of it.
+/// Evenly spread keys keep the rate at every tick; of many ticks, up to the 6 % that 1 % more keys make of it.
 #[test]
 fn every_span_keeps_the_rate() {
     for (generations, span) in [(2, 1), (2, 7), (4, 3), (4, 200), (4, 1_000), (8, 7), (8, 601)] {

@@ -189,8 +189,7 @@ pub(super) fn run_within(
                 return Ok(());
             }
             let rest = rest.get_or_insert_with(|| Sorting::new(u64::MAX, MOST_HELD as u64, &disk));
-            let selected = Selected { place: 0, count: 0, row };
-            return rest.push(&(bytes as u64).to_be_bytes(), selected);
+            return rest.push(&bytes.to_be_bytes(), Selected { place: 0, count: 0, row });
         }
         let same = held.iter().position(|old| cells.are_same(old, row));
         let same = same.filter(|_| change == Change::Changed);

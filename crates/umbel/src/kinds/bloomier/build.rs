@@ -154,12 +154,7 @@ impl BloomierShard<'_> {
             return Err(BuildError::OtherShard(place as u64, found, shard));
         }
         let solved = Solver::default().solve(&self.shape, self.blocks, hashes);
-        // Of one shard, about as full as the others.
-        let of_all = |unsolved| match unsolved {
-            Unsolved::Full(keys) => Unsolved::Full(keys * self.shape.shards),
-            other => other,
-        };
-        *self.solved = Some(solved.map_err(|unsolved| of_all(unsolved).of_keys(self.planned))?);
+        *self.solved = Some(solved.map_err(|unsolved| unsolved.of_keys(self.planned))?);
         Ok(())
     }
 }

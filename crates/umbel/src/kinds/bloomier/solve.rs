@@ -116,7 +116,8 @@ impl Solver {
                 number = if entries.len() < count { 0 } else { number };
             }
         }
-        Err(Unsolved::Full(entries.len() as u64))
+        // Other shards are about as full.
+        Err(Unsolved::Full(entries.len() as u64 * shape.shards))
     }
 
     /// Sorts keys and goals by first segment.
