@@ -218,8 +218,7 @@ impl KeyDescription {
     }
 
     /// The description of the keys of two filters together; `None` if they do not fit together. Everything but their
-    /// forms must be equal. Or one filter may have only a form, if the other's keys are no other ones: neither normalized
-    /// nor made of several fields; or none.
+    /// forms must be equal. Or one filter may have only a form, if the other's keys are not normalized; or none.
     pub(crate) fn with(&self, other: &Self) -> Option<Self> {
         let part = |keys: &Self, types: bool| {
             let entries = keys.entries.iter().filter(|(name, _)| (name == TYPE) == types);
@@ -229,7 +228,8 @@ impl KeyDescription {
         };
         let rests = [self, other].map(|keys| part(keys, false));
         let alike = rests[0] == rests[1];
-        let unlike = !rests.iter().any(Self::is_empty) || !rests.iter().all(Self::is_plain);
+        let changed = rests.iter().any(|rest| rest.values(NORMALIZATION).next().is_some());
+        let unlike = changed || !rests.iter().any(Self::is_empty);
         if !alike && unlike && !self.is_empty() && !other.is_empty() {
             return None;
         }
