@@ -8,9 +8,6 @@ mod made;
 #[path = "../../../crates/umbel-foreign/tests/all/small.rs"]
 mod parameters;
 #[allow(dead_code)]
-#[path = "../../../crates/umbel/tests/all/reference.rs"]
-mod reference;
-#[allow(dead_code)]
 #[path = "../../../crates/umbel/tests/all/statistics.rs"]
 mod statistics;
 #[allow(dead_code)]

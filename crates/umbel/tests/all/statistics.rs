@@ -12,9 +12,8 @@ use umbel::formulas::blocked;
 use umbel::formulas::stable::Cells;
 use umbel::internals::format::Header;
 use umbel::internals::math::binomial_bounds;
+use umbel::internals::mix;
 use umbel::{AnyFilter, Figure, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};
-
-use crate::reference::mix;
 
 /// Allowed standard deviations: chance exceeds 6 once in 5·10⁸ checks.
 pub(crate) const SIGMAS: f64 = 6.0;
