@@ -395,7 +395,7 @@ pub struct Place {
     /// The line and the column, both from 1, if they could be counted. Lines end where records do; columns count
     /// characters.
     pub line: Option<(u64, u64)>,
-    /// Whether lines that were left out are not counted.
+    /// Whether the line is one of a copy without lines that were left out.
     pub is_partial: bool,
 }
 

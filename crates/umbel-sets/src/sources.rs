@@ -497,10 +497,12 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
     // Pipes wait for each other; those that have no room for a decoder or for rows are copied as they are meanwhile.
     let beside = pipes.min(MOST_PIPES).min(if rewritten { most } else { decoders });
     let side_by_side = streams.len().min(most.max(beside)).max(1);
-    for (_, stream) in streams.iter_mut().take(MOST_PIPES).skip(side_by_side) {
-        let stream = stream.get_mut().expect("no thread panics").as_mut();
-        stream.expect("not taken yet").read_ahead(&options.resources)?;
-    }
+    let waiting = streams.iter_mut().skip(side_by_side);
+    waiting
+        .filter_map(|(_, stream)| stream.get_mut().expect("no thread panics").as_mut())
+        .filter(|stream| stream.pipe.is_some())
+        .take(MOST_PIPES)
+        .try_for_each(|stream| stream.read_ahead(&options.resources))?;
     let room = if side_by_side > 1 { memory / side_by_side as u64 } else { u64::MAX };
     // Threads that are not needed for other streams.
     let inside = threads / side_by_side;

@@ -12,7 +12,6 @@
 
 use super::prelude::*;
 use super::run::Run;
-use super::sorting::Sorting;
 use super::{Keep, SetOperation};
 use crate::records::rank;
 use crate::scan::RowKeys;

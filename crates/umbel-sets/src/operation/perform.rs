@@ -5,7 +5,6 @@ use std::io;
 use super::plan::Steps;
 use super::prelude::*;
 use super::run::Run;
-use super::sorting::Sorting;
 use super::{SetOperation, Top};
 use crate::labels::{LabelColumn, Labels};
 use crate::passes::Seen;

@@ -8,6 +8,7 @@ pub(super) use umbel::{Blocked, Filter, KeyHash, Plan};
 pub(super) use super::counts::{Counted, CountedTable};
 pub(super) use super::keys::KeySet;
 pub(super) use super::rule::{Others, Results, Rule};
+pub(super) use super::sorting::Sorting;
 pub(super) use crate::budget::Budget;
 pub(super) use crate::bulk::{Picked, of_hashes};
 pub(super) use crate::hash::LineHasher;

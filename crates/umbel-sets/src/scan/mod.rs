@@ -275,9 +275,11 @@ impl<'a> Scanner<'a> {
             && let Some(input) = inputs.iter().find(|input| input.name() == &*place.name)
         {
             place.is_partial = input.copied && self.leaves_out;
-            let end = self.format.kind.end();
-            let counted = input.open().and_then(|reader| reader.count_lines(place.offset, end));
-            place.line = place.line.or(counted.ok().map(|counter| counter.place()));
+            if place.line.is_none() {
+                let end = self.format.kind.end();
+                let counted = input.open().and_then(|reader| reader.count_lines(place.offset, end));
+                place.line = counted.ok().map(|counter| counter.place());
+            }
         }
         error
     }

@@ -389,7 +389,9 @@ pub(crate) fn each_ahead<K: Key<H>, H>(
     let Ok(()) = hashed::<HASHES_AT_ONCE, _, _, _>(keys, hasher, &mut |_, hashes| {
         hashes.iter().take(AHEAD).for_each(|&hash| prefetch(hash));
         for (i, &hash) in hashes.iter().enumerate() {
-            hashes.get(i + AHEAD).into_iter().for_each(|&next| prefetch(next));
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                prefetch(next);
+            }
             each(hash);
         }
         Ok::<_, Infallible>(())

@@ -122,7 +122,7 @@ fn it_is_kept_by_what_changes_a_filter() {
 /// Filters merge if their keys are described alike, or if one has no description.
 #[test]
 fn keys_that_differ_do_not_merge() {
-    // Less, in another order, with another value, and only the form of some that are no single values.
+    // Less, in another order, with another value, and only the form of some that were changed.
     let [mut swapped, mut other] = [SOME; 2];
     swapped.swap(0, 1);
     other[4].1 = "2";

@@ -6,7 +6,6 @@ use std::io::Write;
 
 use serde_json::value::RawValue;
 
-use super::super::sorting::Sorting;
 use super::{Change, Diff, Show};
 use crate::error::Error;
 use crate::operation::prelude::*;
@@ -189,12 +188,16 @@ pub(super) fn run_within(
                 return Ok(());
             }
             let rest = rest.get_or_insert_with(|| Sorting::new(u64::MAX, MOST_HELD as u64, &disk));
+            // The bytes so far only grow, so they keep the order.
             return rest.push(&bytes.to_be_bytes(), Selected { place: 0, count: 0, row });
         }
         let same = held.iter().position(|old| cells.are_same(old, row));
         let same = same.filter(|_| change == Change::Changed);
-        same.map(|same| held.remove(same));
-        let others = if same.is_some() { Change::Removed } else { Change::Replaced };
+        let mut others = Change::Replaced;
+        if let Some(same) = same {
+            held.remove(same);
+            (close, others) = (close + 1, Change::Removed);
+        }
         let mut show_other = |old: &[u8]| {
             removed += u64::from(others == Change::Removed);
             show(others, old)
@@ -204,7 +207,6 @@ pub(super) fn run_within(
         if let Some(rest) = rest.take() {
             rest.finish(|old| show_other(old.row))?;
         }
-        close += u64::from(same.is_some());
         show(if same.is_some() { Change::Kept(0) } else { change }, row)
     })?;
     report.disk(&disk);
@@ -241,16 +243,18 @@ pub fn write_cells(
         let key = cells.key.iter().map(String::as_bytes);
         sink.header(Some(&row(&key.chain(ends).collect::<Vec<_>>())))?;
     }
-    // The row to compare with comes first, before surplus ones of its key; a surplus row of the new file has none, and
-    // is counted as added.
+    // The old row to compare with comes first of its key. A new row that has none left counts as added.
     let (mut old, mut surplus) = (None, 0);
-    let mut report = run_within(job, tolerances, &mut |change, new| match (change, &old) {
-        (Change::Replaced, None) => {
-            old = Some(new.to_vec());
+    let mut report = run_within(job, tolerances, &mut |change, new| match change {
+        Change::Replaced => {
+            old.get_or_insert_with(|| new.to_vec());
             Ok(())
         }
-        (Change::Changed, Some(_)) => {
-            let old = old.take().unwrap_or_default();
+        Change::Changed => {
+            let Some(old) = old.take() else {
+                surplus += 1;
+                return Ok(());
+            };
             let key = cells.key_of(&old);
             cells.each(&old, new, &mut |cell| {
                 let (name, old, new) = cell;
@@ -261,10 +265,6 @@ pub fn write_cells(
                 };
                 sink.row(b"", &cell)
             })
-        }
-        (Change::Changed, None) => {
-            surplus += 1;
-            Ok(())
         }
         _ => Ok(()),
     })?;

@@ -10,7 +10,6 @@ use std::slice;
 
 use super::counts::second_more;
 use super::prelude::*;
-use super::sorting::Sorting;
 use super::{SetOperation, SetPlan};
 use crate::input::SpoolWriter;
 use crate::report::Changes;

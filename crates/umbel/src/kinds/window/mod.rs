@@ -115,8 +115,8 @@ impl<H: Hashing> Window<H> {
     ///
     /// # Errors
     /// As [`with_plan`](Self::with_plan); [`PlanError::Field`] if `span` is 0, or neither a multiple of G − 1, which is
-    /// 3 with the usual 4 generations, nor at least 100 · (G − 2). Its generations would hold far more keys than planned: seven
-    /// ticks 3.5 % at 1 %. Count in finer ticks, or take other generations: 8 for seven ticks.
+    /// 3 with the usual 4 generations, nor at least 100 · (G − 2): generations would hold far more keys than planned, and
+    /// let 3.5 % pass instead of 1 % at seven ticks. Count in finer ticks, or take other generations: 8 for seven ticks.
     pub fn by_time(plan: &Plan, hasher: H, span: u64) -> Result<Self, PlanError> {
         let mut filter = Self::with_plan(plan, hasher)?;
         let turns = u64::from(generations(plan.variant) - 1);
