@@ -3,6 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+/// Bytes of the longest line. A stored result has 8 more, its count, and a length of 32 bits.
+pub(crate) const LONGEST_LINE: u32 = u32::MAX - 8;
+
 /// The remedy for a missing field: suggests a similar name, if there is one.
 fn remedy(near: Option<&str>, otherwise: &str) -> String {
     near.map_or_else(|| otherwise.to_owned(), |near| format!("did you mean {near:?}?"))
@@ -108,7 +111,7 @@ pub enum Error {
         least: u64,
     },
     /// A line is longer than any memory cap allows.
-    #[error("{at}: the line has {length} bytes; the longest possible has {}", u32::MAX)]
+    #[error("{at}: the line has {length} bytes; the longest possible has {}", LONGEST_LINE)]
     GiantLine {
         /// The place in the input.
         at: Place,

@@ -79,7 +79,7 @@ impl SpillWriter {
 
     /// Stores a line of the count and the row, without a copy of the row.
     fn push_result(&mut self, Selected { place, count, row }: Selected<'_>) -> Result<(), Error> {
-        let length = (size_of_val(&count) + row.len()) as u32;
+        let length = u32::try_from(size_of_val(&count) + row.len()).expect("rows below 4 GiB");
         let mut header = [0; PLACE + 4];
         header[..PLACE].copy_from_slice(&place.to_le_bytes());
         header[PLACE..].copy_from_slice(&length.to_le_bytes());

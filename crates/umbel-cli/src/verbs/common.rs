@@ -1,6 +1,6 @@
 //! `umbel common`: the lines files share.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 use umbel_numbers::Fpp;
@@ -29,7 +29,7 @@ use crate::verb::Verb;
 #[derive(Debug, Args)]
 pub(crate) struct CommonArgs {
     /// Two or more files of lines; - is standard input
-    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "files_from", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Print every record of the first file whose key is in all others (semi-join)
     #[arg(long)]

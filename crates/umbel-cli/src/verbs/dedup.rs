@@ -1,6 +1,6 @@
 //! `umbel dedup`: each different line once.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use umbel_numbers::Fpp;
@@ -36,7 +36,7 @@ fn kept(text: &str) -> Result<String, String> {
 #[derive(Debug, Args)]
 pub(crate) struct DedupArgs {
     /// Files of lines, read as one [default: standard input]
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Match columns by their names, empty where a file lacks one
     ///

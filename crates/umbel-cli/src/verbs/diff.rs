@@ -40,7 +40,7 @@ fn tolerance(text: &str) -> Result<(String, f64), String> {
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// Two files of lines, OLD and NEW; - is standard input
-    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "files_from", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Print the lines without marks: the symmetric difference
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! `umbel except`: the lines of one file that others do not have.
 
 use anyhow::Result;
-use clap::{Args, ValueHint};
+use clap::Args;
 use std::path::PathBuf;
 use umbel_numbers::Fpp;
 use umbel_sets::SetOperation;
@@ -25,7 +25,7 @@ use crate::verb::Verb;
 #[derive(Debug, Args)]
 pub(crate) struct ExceptArgs {
     /// Two or more files of lines: the first, and files to subtract; - is standard input
-    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "files_from", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Print every record whose key is in no other file, repeats included (anti-join)
     #[arg(long)]

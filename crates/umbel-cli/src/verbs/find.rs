@@ -33,7 +33,6 @@ use crate::{Outcome, lines};
 #[derive(Debug, Args)]
 pub(crate) struct FindArgs {
     /// Index, or a file or folder to search in full
-    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) place: PathBuf,
     /// Texts to find, or values of the indexed field
     #[arg(value_name = "TEXT", required_unless_present = "texts_from")]

@@ -27,7 +27,7 @@ use crate::{Outcome, lines};
 #[derive(Debug, Args)]
 pub(crate) struct IndexArgs {
     /// Files and folders to index
-    #[arg(value_hint = ValueHint::AnyPath, required_unless_present_any = ["update", "files_from"])]
+    #[arg(required_unless_present_any = ["update", "files_from"])]
     pub(crate) paths: Vec<PathBuf>,
     /// File to write the index to
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "update")]

@@ -1,6 +1,6 @@
 //! `umbel join`: the rows of two files with the same key, side by side.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ use crate::verb::Verb;
 #[derive(Debug, Args)]
 pub(crate) struct JoinArgs {
     /// Two files of records, LEFT and RIGHT; - is standard input
-    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "files_from", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Also print rows of LEFT without a partner, with empty columns
     #[arg(long)]

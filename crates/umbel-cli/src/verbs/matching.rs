@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, Command, ValueHint};
+use clap::{Args, Command};
 use umbel::{Filter as _, Secret};
 use umbel_net::prefixes::{Family, ListBuilder, PrefixList, text};
 use umbel_sets::sources::{self, NamedInput};
@@ -44,10 +44,10 @@ use crate::verb::Verb;
 #[derive(Debug, Args)]
 pub(crate) struct MatchArgs {
     /// Networks or domains: a text, or a filter of them
-    #[arg(value_name = "LIST", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "LIST")]
     pub(crate) entries: PathBuf,
     /// Files of lines [default: standard input]
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Type of the entries in LIST [default: recognized from the first]
     #[arg(long, value_name = "WHAT", value_parser = choices::of(FAMILIES))]

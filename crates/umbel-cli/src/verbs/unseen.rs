@@ -54,10 +54,9 @@ use crate::verb::Verb;
 #[derive(Debug, Args)]
 pub(crate) struct UnseenArgs {
     /// Filter of the lines seen so far
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
     /// Files of lines [default: standard input]
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Append the lines to FILE instead of printing them
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -62,12 +62,8 @@ fn killed_while_a_pipe_is_spooled_it_leaves_nothing() {
 fn killed_with_lines_on_disk_it_leaves_nothing() {
     let folder = with_large_files();
     for signal in SIGNALS {
-        for arguments in [
-            "common a b --memory 16MiB",
-            "dedup a b --repeated --memory 16MiB",
-            "dedup a b --count --memory 16MiB",
-        ] {
-            let mut run = folder.umbel(arguments).spawn();
+        for arguments in ["common a b", "dedup a b --repeated", "dedup a b --count"] {
+            let mut run = folder.umbel(&format!("{arguments} --memory 16MiB")).spawn();
             // The answer is more than a pipe holds; it comes from temporary files.
             let mut stdout = run.stdout();
             stdout.read_exact(&mut [0; 66]).unwrap();

@@ -244,7 +244,7 @@ def _named_form(path: Path) -> str | None:
     name = fsdecode(path).lower()
     if _is_compressed(name):
         name = name.rpartition(".")[0]
-    forms = {"csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet", "pq": "parquet"}
+    forms = {"csv": "csv", "tsv": "tsv", "tab": "tsv", "jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet", "pq": "parquet"}
     return forms.get(name.rpartition(".")[2]) if "." in name else None
 
 

@@ -236,9 +236,7 @@ impl Foreign for RedisBloom {
     }
 
     fn rewrite(&self, rewrite: &Rewrite) {
-        for (iterator, chunk) in self.chunks() {
-            rewrite.chunk(c"BF.LOADCHUNK", iterator, &chunk);
-        }
+        self.chunks().for_each(|(at, chunk)| rewrite.chunk(c"BF.LOADCHUNK", at, &chunk));
     }
 }
 
@@ -304,9 +302,7 @@ impl Foreign for RedisBloomCuckoo {
     }
 
     fn rewrite(&self, rewrite: &Rewrite) {
-        for (iterator, chunk) in self.chunks() {
-            rewrite.chunk(c"CF.LOADCHUNK", iterator, &chunk);
-        }
+        self.chunks().for_each(|(at, chunk)| rewrite.chunk(c"CF.LOADCHUNK", at, &chunk));
     }
 }
 

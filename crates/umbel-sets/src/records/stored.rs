@@ -68,7 +68,7 @@ impl Layout {
         let words = [length, record.key_start().unwrap_or(length), record.key.len()];
         let mut header = [0; MOST_HEADER];
         for (bytes, word) in header.chunks_exact_mut(4).zip(words) {
-            bytes.copy_from_slice(&(word as u32).to_le_bytes());
+            bytes.copy_from_slice(&u32::try_from(word).expect("rows below 4 GiB").to_le_bytes());
         }
         header
     }

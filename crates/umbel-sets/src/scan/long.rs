@@ -6,7 +6,7 @@ use umbel_io::PageBuffer;
 
 use super::Scanner;
 use crate::Error;
-use crate::error::Place;
+use crate::error::{LONGEST_LINE, Place};
 use crate::line_counter::mark;
 use crate::records::Kind;
 
@@ -35,14 +35,14 @@ impl Scanner<'_> {
         check(true)?;
         let weight = self.format.weight();
         let fits = weight.saturating_mul(longer as u64) <= room;
-        if fits && longer - start <= u32::MAX as usize {
+        if fits && longer - start <= LONGEST_LINE as usize {
             return Ok(());
         }
         let (rest, ended) = skip_line(source, self.format.kind, &mut quoted);
         check(ended || !quoted)?;
         let length = bytes.len() as u64 + rest;
         let at = Place::new(name, offset);
-        if length > u64::from(u32::MAX) {
+        if length > u64::from(LONGEST_LINE) {
             return Err(Error::GiantLine { at, length });
         }
         Err(self.long_line(at, length, weight, room))

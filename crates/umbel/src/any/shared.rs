@@ -88,6 +88,12 @@ impl<H: Hashing> SharedFile<H> {
         let declared = Declared::new(header, length, layout)?;
         let opened = declared.open(unlock, |_| Ok(Vec::<Blocks>::new()))?;
         let Opened { header, hasher, description, .. } = opened;
+        // Before the file is marked: one that is refused stays as it is.
+        let blocks = mapped.blocks(header.payload()).ok_or(FileError::Misaligned)?;
+        let mut padding = plan.bits..header.payload_length() * 8;
+        let clear = !padding.any(|position| blocks.get(position));
+        check_field("payload", 1, clear, "zeros after the last bit of the filter")?;
+        let file = &blocks.file.file;
         loop {
             match file.try_lock() {
                 // There is no other user.
@@ -105,10 +111,6 @@ impl<H: Hashing> SharedFile<H> {
             // The last user sealed it in between.
             file.unlock()?;
         }
-        let blocks = mapped.blocks(header.payload()).ok_or(FileError::Misaligned)?;
-        let mut padding = plan.bits..header.payload_length() * 8;
-        let clear = !padding.any(|position| blocks.get(position));
-        check_field("payload", 1, clear, "zeros after the last bit of the filter")?;
         let (kernel, process) = (Kernel::detect(plan.probes), process::id());
         Ok(Self { blocks, kernel, header, hasher, description, plan, process, is_open: true })
     }

@@ -96,14 +96,19 @@ impl<R: Read> Reader<R> {
         self.header.bytes().len() as u64 + self.header.payload_length()
     }
 
-    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), FileError> {
-        self.source.read_exact(bytes).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => {
-                FileError::Length(self.header.file_length().unwrap_or(u64::MAX), self.found)
-            }
-            _ => error.into(),
-        })?;
-        self.found += bytes.len() as u64;
+    fn fill(&mut self, mut bytes: &mut [u8]) -> Result<(), FileError> {
+        while !bytes.is_empty() {
+            let read = match self.source.read(bytes) {
+                Ok(0) => {
+                    let expected = self.header.file_length().unwrap_or(u64::MAX);
+                    return Err(FileError::Length(expected, self.found));
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            bytes = &mut bytes[read..];
+            self.found += read as u64;
+        }
         Ok(())
     }
 }

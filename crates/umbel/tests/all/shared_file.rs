@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use umbel::internals::format::seal;
+use umbel::internals::format::{Reader, seal};
 use umbel::{
     AnyFilter, FileError, Filter, Insert, KeyHasher, Kind, Plan, SharedFile, WritableFile,
 };
@@ -163,12 +163,23 @@ fn an_unsealed_file_is_told_from_others_and_sealed_again() {
         assert!(!seal(&file(&path)).unwrap());
         assert_eq!(fs::read(&path).unwrap(), *wrong);
     }
-    // A sealed file is checked before it is marked.
-    let mut damaged = before.clone();
-    damaged[1_000] ^= 1;
-    fs::write(&path, &damaged).unwrap();
-    assert_fails("PayloadDamaged", open(&path));
-    assert_eq!(fs::read(&path).unwrap(), damaged);
+    // A sealed file is checked before it is marked, also after its last bit.
+    let plan = Plan::for_keys(Kind::Sliced, 1000, 0.01).unwrap();
+    fs::write(&path, AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap().to_bytes())
+        .unwrap();
+    let user = open(&path).unwrap();
+    let mut padded = fs::read(&path).unwrap();
+    let header = Reader::begin(&padded[..], padded.len() as u64).unwrap().header().clone();
+    padded[header.bytes().len() + header.payload_length() as usize - 1] |= 0x80;
+    fs::write(&path, &padded).unwrap();
+    drop(user);
+    padded = fs::read(&path).unwrap();
+    let damaged = [&before[..1000], &[before[1000] ^ 1], &before[1001..]].concat();
+    for (expected, wrong) in [("PayloadDamaged", damaged), ("Field(", padded)] {
+        fs::write(&path, &wrong).unwrap();
+        assert_fails(expected, open(&path));
+        assert_eq!(fs::read(&path).unwrap(), wrong);
+    }
     write(&path, Kind::Counting);
     assert_fails("NotShared(", open(&path));
 }

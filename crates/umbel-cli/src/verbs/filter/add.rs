@@ -1,6 +1,6 @@
 //! `umbel filter add`: add lines to a filter.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -27,10 +27,9 @@ use crate::wrapped::{self, Signing};
 #[derive(Debug, Args)]
 pub(crate) struct AddArgs {
     /// Filter to add to
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
     /// Files of lines [default: standard input]
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,

@@ -39,7 +39,6 @@ use crate::verbs::explain;
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
     /// Filter to audit; - is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
     /// File of guesses, one per line, each once; repeat for several; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]

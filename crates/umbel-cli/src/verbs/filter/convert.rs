@@ -102,7 +102,6 @@ pub(crate) struct RewriteArgs {
     #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
     /// Filter to read
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
     #[command(flatten)]
     pub(crate) replace: ReplaceArgs,

@@ -30,10 +30,8 @@ use crate::wrapped::{self, Signing};
 #[derive(Debug, Args)]
 pub(crate) struct DeltaArgs {
     /// Filter that the receivers have
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) old: PathBuf,
     /// Filter that they need
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) new: PathBuf,
     #[command(flatten)]
     pub(crate) to: WriteArgs,
@@ -66,10 +64,8 @@ umbel filter delta monday.umbel tuesday.umbel -o tuesday.delta   what changed
 #[derive(Debug, Args)]
 pub(crate) struct PatchArgs {
     /// The filter that the delta was made from
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) old: PathBuf,
     /// The delta; - is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) delta: PathBuf,
     /// File to write; - is standard output [default: OLD is replaced]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]

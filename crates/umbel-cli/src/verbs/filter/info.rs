@@ -27,7 +27,7 @@ use crate::{filters, pictures, report, standard};
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
     /// Filters; - is standard input
-    #[arg(required = true, value_name = "FILTER", value_hint = ValueHint::FilePath)]
+    #[arg(required = true, value_name = "FILTER")]
     pub(crate) filters: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,

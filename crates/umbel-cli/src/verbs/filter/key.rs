@@ -65,7 +65,7 @@ pub(crate) enum KeyVerb {
     /// Print the id of a secret
     Id {
         /// File with the secret
-        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        #[arg(value_name = "FILE")]
         key: PathBuf,
     },
 }

@@ -29,7 +29,7 @@ pub(crate) struct MergeArgs {
     #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
     /// Filters to merge
-    #[arg(required = true, value_name = "FILTER", value_hint = ValueHint::FilePath)]
+    #[arg(required = true, value_name = "FILTER")]
     pub(crate) filters: Vec<PathBuf>,
     /// Keep only the keys that are in all filters
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! `umbel filter overlap`: what two filters share, estimated from their bits.
 
 use anyhow::Result;
-use clap::{Args, ValueHint};
+use clap::Args;
 use std::path::PathBuf;
 use umbel_report::compare::Compared;
 use umbel_sets::Filter;
@@ -22,10 +22,10 @@ use crate::{filters, report};
 #[derive(Debug, Args)]
 pub(crate) struct OverlapArgs {
     /// First filter, A
-    #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "A")]
     pub(crate) left: PathBuf,
     /// Second filter, B
-    #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "B")]
     pub(crate) right: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArgs,

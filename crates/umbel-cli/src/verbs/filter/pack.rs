@@ -36,7 +36,6 @@ pub(crate) struct WriteArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PackArgs {
     /// Filter to pack; - is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
     #[command(flatten)]
     pub(crate) to: WriteArgs,
@@ -65,7 +64,6 @@ umbel filter pack seen.umbel -o seen.packed   as small as its bits allow
 #[derive(Debug, Args)]
 pub(crate) struct UnpackArgs {
     /// Packed filter; - is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
     #[command(flatten)]
     pub(crate) to: WriteArgs,

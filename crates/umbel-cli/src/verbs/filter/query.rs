@@ -38,10 +38,10 @@ use crate::verbs::{answer, explain};
 #[derive(Debug, Args)]
 pub(crate) struct QueryArgs {
     /// Filter to query; - is standard input. With --any or --all, a file of lines
-    #[arg(value_hint = ValueHint::FilePath, required_unless_present_any = ["any", "all"])]
+    #[arg(required_unless_present_any = ["any", "all"])]
     pub(crate) filter: Option<PathBuf>,
     /// Files of lines [default: standard input]
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Print the lines that may be in at least one of these filters
     #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath, num_args = 1.., conflicts_with = "all")]

@@ -1,6 +1,6 @@
 //! `umbel filter remove`: remove lines from a counting filter.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -30,10 +30,9 @@ use umbel_numbers::{Count, Rate};
 #[derive(Debug, Args)]
 pub(crate) struct RemoveArgs {
     /// Counting filter to remove from
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
     /// Files of lines [default: standard input]
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,

@@ -1,6 +1,6 @@
 //! `umbel filter sign` and `umbel filter verify`: signatures of files.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use serde_json::json;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -27,10 +27,10 @@ use crate::{filters, formats};
 #[derive(Debug, Args)]
 pub(crate) struct SignVerbArgs {
     /// Signing key (umbel filter key new --signing makes one)
-    #[arg(value_name = "KEY", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "KEY")]
     pub(crate) key: PathBuf,
     /// Filters, packed filters and deltas
-    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Name of the list, which the signature covers
     #[arg(long, value_name = "NAME")]
@@ -68,10 +68,10 @@ fn sign(args: &SignVerbArgs) -> Result<Outcome> {
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// Public key of the signer
-    #[arg(value_name = "PUB", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "PUB")]
     pub(crate) key: PathBuf,
     /// Filters, packed filters and deltas
-    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Name that the list must be signed as
     #[arg(long, value_name = "NAME")]

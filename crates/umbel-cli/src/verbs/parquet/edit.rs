@@ -1,6 +1,6 @@
 //! `umbel parquet add` and `umbel parquet remove`: adds filters to a Parquet file, or removes them.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -23,7 +23,6 @@ use crate::verb::Verb;
 #[derive(Debug, Args)]
 pub(crate) struct ParquetChangeArgs {
     /// Parquet file
-    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArgs,

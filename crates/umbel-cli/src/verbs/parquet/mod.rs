@@ -26,7 +26,7 @@ use crate::verb::{Entry, Group, Noun, Verb};
 #[derive(Debug, Args)]
 pub(crate) struct ParquetListArgs {
     /// Parquet files
-    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// List only the filters of this column
     #[arg(long, short, value_name = "COLUMN")]
@@ -63,7 +63,7 @@ umbel parquet list -c id events.parquet   those of one column
 #[derive(Debug, Args)]
 pub(crate) struct ParquetWhichArgs {
     /// Parquet files; with --files-from, also those of a list
-    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "files_from", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Column
     #[arg(long, short, value_name = "COLUMN")]

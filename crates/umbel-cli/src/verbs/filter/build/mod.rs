@@ -70,7 +70,7 @@ pub(crate) struct BuildArgs {
     #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
     /// Files of lines [default: standard input]
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Number of keys to plan for, e.g. 5e9 or 5G [default: the number of lines]
     #[arg(long, value_name = "N")]
