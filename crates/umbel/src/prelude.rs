@@ -35,9 +35,7 @@ mod real {
                 fn powi(self, exponent: i32) -> f64 {
                     let (mut power, mut base, mut left) = (1.0, self, exponent.unsigned_abs());
                     while left > 0 {
-                        if left % 2 == 1 {
-                            power *= base;
-                        }
+                        power *= if left % 2 == 1 { base } else { 1.0 };
                         base *= base;
                         left /= 2;
                     }
@@ -47,16 +45,8 @@ mod real {
         };
     }
 
-    real!(
-        ceil = ceil,
-        exp = exp,
-        exp2 = exp2,
-        exp_m1 = expm1,
-        floor = floor,
-        ln = log,
-        ln_1p = log1p,
-        log2 = log2,
-        round = round,
-        sqrt = sqrt
-    );
+    real! {
+        ceil = ceil, exp = exp, exp2 = exp2, exp_m1 = expm1, floor = floor,
+        ln = log, ln_1p = log1p, log2 = log2, round = round, sqrt = sqrt
+    }
 }

@@ -93,10 +93,9 @@ macro_rules! of_kinds {
     )*};
 }
 
-of_kinds!(
-    Attributes, Blocked, Bloomier, Cascade, Classic, Coded, Counting, Scalable, Sliced, Stable,
-    Window
-);
+of_kinds! {
+    Attributes, Blocked, Bloomier, Cascade, Classic, Coded, Counting, Scalable, Sliced, Stable, Window
+}
 
 /// Reopens the filter from its file; asserts that it is equal and gives the same answers for `hashes`.
 pub(crate) fn reopened<F: OfKind>(filter: &F, way: Way, hashes: &[KeyHash]) -> F {

@@ -13,19 +13,8 @@ use umbel::{Bloomier, Estimate, Form, Growth, Kind, MAX_PROBES, Plan, Spread, Ta
 
 use crate::statistics::long;
 
-const REALS: [f64; 11] = [
-    f64::NAN,
-    f64::NEG_INFINITY,
-    -1.0,
-    0.0,
-    f64::MIN_POSITIVE,
-    1e-300,
-    0.01,
-    0.5,
-    1.0,
-    1e300,
-    f64::INFINITY,
-];
+const REALS: [f64; 11] =
+    [f64::NAN, -f64::INFINITY, -1.0, 0.0, 2.3e-308, 1e-300, 0.01, 0.5, 1.0, 1e300, f64::INFINITY];
 const NUMBERS: [u64; 6] = [0, 1, 63, 4096, 1 << 32, u64::MAX];
 const SMALL: [u32; 6] = [0, 1, 8, MAX_PROBES, MAX_PROBES + 1, u32::MAX];
 /// The probes of a filter made of blocks.
