@@ -72,7 +72,7 @@ fn search(bytes: &[u8]) {
         return;
     }
     let wanted =
-        Wanted { texts: vec![b"C-17".to_vec(), b"order".to_vec()], matching: Matching::default() };
+        Wanted { texts: vec![b"C-17".to_vec(), b"order".to_vec()], matching: Matching::default(), output: None };
     let options = umbel_fuzz::options(FOLDER.path());
     let _ = umbel_find::find(&path, &wanted, &options, &Nowhere, &mut |_| Ok(()));
 }

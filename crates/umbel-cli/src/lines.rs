@@ -398,7 +398,7 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
         false => umbel_io::open(path).with_context(name)?,
     };
     let mut file = BufReader::with_capacity(64 << 10, file);
-    content::check(&name(), file.fill_buf().with_context(name)?).with_context(name)?;
+    content::check(&name(), file.fill_buf().with_context(name)?, false).with_context(name)?;
     let separator = work.line_end();
     let memory = work.memory();
     // A quarter more than an input alone, because its line is in memory meanwhile.

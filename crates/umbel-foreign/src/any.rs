@@ -282,7 +282,7 @@ impl<S: Content> Foreign<S> {
         let measures = [self.measured(), other.measured(), union.measured()];
         let measured = |measure: Option<Measure>| {
             let measure = measure.ok_or(Error::NotComparable { format: self.format() })?;
-            let clear = (measure.bits - measure.set_bits) as f64;
+            let clear = measure.bits.saturating_sub(measure.set_bits) as f64;
             Ok::<_, Error>((measure, clear))
         };
         let [left, right, both] = measures.map(measured);

@@ -79,7 +79,7 @@ impl Layout for Fields {
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (bits, probes) = match (given.bits, given.probes, given.keys) {
-            (Some(bits), Some(probes), None) => (bits, probes),
+            (Some(bits), Some(probes), None) if given.fpp.is_none() => (bits, probes),
             (None, None, Some(0)) => return Err(Error::ZeroKeys),
             (None, None, Some(keys)) => {
                 let expected = "a false-positive probability";

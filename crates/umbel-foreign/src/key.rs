@@ -68,7 +68,9 @@ impl KeyType {
     /// # Errors
     /// [`Error::KeyText`] if the line is not such a number, or not UTF-8 where characters are needed.
     pub fn read<'a>(self, line: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<Key<'a>, Error> {
-        let refused = || Error::KeyText { line: line.to_vec(), expected: self };
+        // Of a long line, its start.
+        let line_start = &line[..line.len().min(80)];
+        let refused = || Error::KeyText { line: line_start.to_vec(), expected: self };
         let text = || std::str::from_utf8(line).map_err(|_| refused());
         Ok(match self {
             Self::Bytes | Self::Url => Key::Bytes(line),

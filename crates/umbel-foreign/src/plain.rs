@@ -388,8 +388,10 @@ impl<'a, L: Layout> View<'a, L> {
 
     fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
-        if let Some(answer) = self.layout.shape().fixed {
-            found.fill(answer);
+        if self.layout.shape().fixed.is_some() {
+            for (key, found) in keys.iter().zip(found) {
+                *found = self.contains(*key)?;
+            }
             return Ok(());
         }
         let array = self.array();

@@ -88,24 +88,15 @@ enum Hash {
 }
 
 impl Hash {
-    const fn name(self) -> &'static str {
+    /// Its name, and the bytes of a digest.
+    const fn about(self) -> (&'static str, usize) {
         match self {
-            Self::Md5 => "md5",
-            Self::Xxh3 => "xxh3-128",
-            Self::Sha1 => "sha1",
-            Self::Sha256 => "sha256",
-            Self::Sha384 => "sha384",
-            Self::Sha512 => "sha512",
-        }
-    }
-
-    const fn bytes(self) -> usize {
-        match self {
-            Self::Md5 | Self::Xxh3 => 16,
-            Self::Sha1 => 20,
-            Self::Sha256 => 32,
-            Self::Sha384 => 48,
-            Self::Sha512 => 64,
+            Self::Md5 => ("md5", 16),
+            Self::Xxh3 => ("xxh3-128", 16),
+            Self::Sha1 => ("sha1", 20),
+            Self::Sha256 => ("sha256", 32),
+            Self::Sha384 => ("sha384", 48),
+            Self::Sha512 => ("sha512", 64),
         }
     }
 
@@ -180,7 +171,7 @@ impl Salts {
             _ if matches!(format, Format::Pybloom4 | Format::Pybloom4Scalable) => Hash::Xxh3,
             _ => Hash::Md5,
         };
-        let salts = slices.div_ceil((hash.bytes() / width) as u32);
+        let salts = slices.div_ceil((hash.about().1 / width) as u32);
         let known = &mut known[hash as usize];
         if known.len() < salts as usize {
             *known = (0..salts).map(|salt| hash.digest(&salt.to_le_bytes(), &[])).collect();
@@ -192,8 +183,8 @@ impl Salts {
     fn numbers(&self, key: &[u8]) -> impl Iterator<Item = u64> {
         let (hash, width) = (self.hash, self.width);
         self.digests.iter().flat_map(move |salt| {
-            let digest = hash.digest(&salt[..hash.bytes()], key);
-            (0..hash.bytes() / width).map(move |i| {
+            let digest = hash.digest(&salt[..hash.about().1], key);
+            (0..hash.about().1 / width).map(move |i| {
                 let mut word = [0; 8];
                 word[..width].copy_from_slice(&digest[i * width..][..width]);
                 u64::from_le_bytes(word)
@@ -222,7 +213,7 @@ impl Layout for Fields {
     }
 
     fn scheme(&self) -> String {
-        format!("{}/slices of {}-byte numbers", self.salts.hash.name(), self.salts.width)
+        format!("{}/slices of {}-byte numbers", self.salts.hash.about().0, self.salts.width)
     }
 
     fn hash<'k>(&self, key: Key<'k>) -> Result<Option<&'k [u8]>, Error> {

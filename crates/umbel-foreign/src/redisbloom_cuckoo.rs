@@ -508,7 +508,7 @@ impl RedisBloomCuckoo {
         let grows = head.growth > 0 && head.filters <= self.most_filters;
         let slots = head.slots(self.head.filters);
         let slots = slots.filter(|slots| grows && *slots < i64::MAX as u64);
-        let slots = slots.ok_or(Error::Full { format: FORMAT, keys: self.head.items })?;
+        let slots = slots.ok_or(Error::Full { format: FORMAT, keys: self.head.all_slots() })?;
         check_limit(self.bytes().saturating_add(slots), self.limit)?;
         self.arrays.push(zeroed(slots)?);
         self.head = head;

@@ -82,8 +82,8 @@ impl Layout for Fields {
         let of_rate = || optimal_bits(keys, given.fpp.unwrap_or(USUAL_FPP));
         let bits = given.bits.unwrap_or_else(of_rate);
         let refuse = |expected| Err(Parameters::refuse(format, "bits", bits, expected));
-        if bits == 0 {
-            return refuse("at least 1, given or from the rate");
+        if bits == 0 || (given.bits.is_some() && given.fpp.is_some()) {
+            return refuse("at least 1, given or from the rate, not both");
         }
         let words = bits.div_ceil(64);
         let Ok(count) = i32::try_from(words) else {

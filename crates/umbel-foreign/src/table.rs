@@ -173,7 +173,7 @@ impl Table {
         let index = match file.index(&metaindex) {
             Ok(index) => Some(index),
             // Without it, a filter for all keys still answers.
-            Err(TableError::Unsupported { .. }) if shift.is_none() => None,
+            Err(TableError::Unsupported { what, .. }) if shift.is_none() && what != KEYS => None,
             Err(error) => return Err(error),
         };
         Ok(Self { format, pieces, shift, index })
@@ -240,6 +240,9 @@ pub fn keys(block: &[u8]) -> Result<Vec<Vec<u8>>, TableError> {
     let entries = entries(&content, plain)?;
     entries.iter().map(|(key, _)| Ok(user_key(key)?.to_vec())).collect()
 }
+
+/// What a filter without whole keys cannot be asked for.
+const KEYS: &str = "a filter of whole keys";
 
 fn unsupported(what: &'static str, found: impl ToString) -> TableError {
     TableError::Unsupported { what, found: found.to_string() }
@@ -379,7 +382,6 @@ impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
             Some(index) => index,
             None => find("rocksdb.index")?.ok_or(TableError::Short)?,
         };
-        let content = self.block(index)?;
         let properties =
             find("rocksdb.properties")?.map(|handle| self.block(handle)).transpose()?;
         let properties = properties.as_deref().map(|block| entries(block, plain)).transpose()?;
@@ -388,6 +390,11 @@ impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
             let found = properties.find(|(key, _)| key == name.as_bytes());
             found.map_or(Ok(0), |&(_, mut value)| varint(&mut value))
         };
+        let by_prefixes = (&b"rocksdb.block.based.table.whole.key.filtering"[..], &b"0"[..]);
+        if properties.iter().flatten().any(|(name, value)| (&name[..], *value) == by_prefixes) {
+            return Err(unsupported(KEYS, "which has their prefixes alone"));
+        }
+        let content = self.block(index)?;
         if property("rocksdb.block.based.table.index.type")? != 0 {
             return Err(unsupported("an index", "in partitions, or hashed"));
         }
@@ -739,8 +746,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_index_whose_blocks_end_behind_everything_is_refused() {
+    /// A table of RocksDB with a property, and an index whose blocks end behind everything.
+    fn with_property(property: &str, value: &[u8]) -> Vec<u8> {
         let mut file = Vec::new();
         let number = |number: usize| [number as u8 | 0x80, (number >> 7) as u8];
         let mut put = |content: &[u8]| {
@@ -758,7 +765,7 @@ mod tests {
             [entries.iter().flat_map(entry).collect(), vec![0, 0, 0, 0, 1, 0, 0, 0]].concat()
         };
         let filter = put(&[&[0; 64][..], &[255, 0, 6, 0, 0]].concat());
-        let properties = put(&block(&[("rocksdb.index.value.is.delta.encoded", &[1])]));
+        let properties = put(&block(&[(property, value)]));
         // The second block follows one of 2^64 - 1 bytes.
         let first = [&[0, 9][..], b"a        ", &[0], &[255; 9], &[1]].concat();
         let index =
@@ -769,8 +776,15 @@ mod tests {
         ]));
         let mut footer = [vec![1], metaindex, index].concat();
         footer.resize(41, 0);
-        let file = [file, footer, 5u32.to_le_bytes().to_vec(), ROCKSDB.to_vec()].concat();
+        [file, footer, 5u32.to_le_bytes().to_vec(), ROCKSDB.to_vec()].concat()
+    }
+
+    #[test]
+    fn tables_that_cannot_be_asked_are_refused() {
+        let file = with_property("rocksdb.index.value.is.delta.encoded", &[1]);
         assert!(matches!(open(&file), Err(TableError::Short)));
+        let file = with_property("rocksdb.block.based.table.whole.key.filtering", b"0");
+        assert!(matches!(open(&file), Err(TableError::Unsupported { what: KEYS, .. })));
     }
 
     #[test]

@@ -102,11 +102,15 @@ fn with_unit(text: &str) -> Option<(f64, &str)> {
 /// A number without digit separators: underscores anywhere, commas between groups of three. `1,5` is not accepted,
 /// because its meaning is ambiguous.
 fn without_separators(number: &str) -> Option<String> {
-    let mut groups = number.split(['.', 'e', 'E']).next().unwrap_or_default().split(',');
+    let (whole, rest) = number.split_at(number.find(['.', 'e', 'E']).unwrap_or(number.len()));
+    let mut groups = whole.split(',');
     let first = groups.next().unwrap_or_default().trim_start_matches(['+', '-']);
     let fits = |group: &str| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit());
     let mut others = groups.peekable();
-    if others.peek().is_some() && !((1..=3).contains(&first.len()) && others.by_ref().all(fits)) {
+    let is_grouped = others.peek().is_some();
+    if rest.contains(',')
+        || is_grouped && !((1..=3).contains(&first.len()) && others.by_ref().all(fits))
+    {
         return None;
     }
     Some(number.replace(['_', ','], ""))
@@ -343,8 +347,10 @@ mod tests {
         assert_eq!(keys("1.5k"), Ok(1500));
         assert_eq!(keys("2.3M"), Ok(2_300_000));
         assert_eq!(keys("2.5 million"), keys("2500k"));
-        let wrong =
-            ["0", "1.5", "-3", "many", "1e99", "1,5", "1,00", "1000,000", ",000", "1m", "1MiB"];
+        let wrong = [
+            "0", "1.5", "-3", "many", "1e99", "1.0,0", "5e1,0", "1,5", "1,00", "1000,000", ",000",
+            "1m", "1MiB",
+        ];
         for wrong in wrong {
             assert!(keys(wrong).is_err(), "{wrong}");
         }

@@ -86,7 +86,7 @@ enum Named<'a> {
     One(Key<'a>),
     /// Zero, as a float. Both zeros are equal, and a filter may have either: mostly the one that the column has.
     Zeros([Key<'static>; 2]),
-    /// NaN, of many encodings, or a boolean: no filter rules it out.
+    /// NaN, of many encodings, a boolean or a long decimal: no filter rules it out.
     Any,
 }
 
@@ -123,7 +123,7 @@ impl Values {
             Some(Value::Buffer) => Ok(Named::One(Key::Bytes(buffer))),
             Some(Value::Number(key)) => Ok(Named::One(key)),
             Some(Value::Float(number)) => Ok(self.float(number, buffer)),
-            Some(Value::Boolean) => Ok(Named::Any),
+            Some(Value::Any) => Ok(Named::Any),
             None => bail!(
                 "\"{}\" is not a value of type {self}; {}",
                 line.escape_ascii(),
@@ -143,13 +143,17 @@ impl Values {
                     Type::Float => Some(Value::Float(text()?.parse::<f32>().ok()?.into())),
                     Type::Double => Some(Value::Float(text()?.parse().ok()?)),
                     Type::FixedLenByteArray => self.fixed(line, buffer),
-                    Type::Boolean => text()?.parse::<bool>().ok().map(|_| Value::Boolean),
+                    Type::Boolean => text()?.parse::<bool>().ok().map(|_| Value::Any),
                     _ => None,
                 };
             }
             Meaning::Float16 => return Some(Value::Float(text()?.parse().ok()?)),
             Meaning::Integer { bits, signed } => integer(text()?, bits, signed)?,
-            Meaning::Decimal { scale, precision } => decimal(text()?, scale, precision)?,
+            Meaning::Decimal { scale, precision } => match decimal(text()?, scale, precision) {
+                // Beyond 128 bits.
+                None if precision > 38 => return text()?.parse::<f64>().ok().map(|_| Value::Any),
+                number => number?,
+            },
             Meaning::Date => date(text()?)?,
             Meaning::Time(unit) => time(text()?, unit)?,
             Meaning::Timestamp { unit, utc } => timestamp(text()?, unit, utc)?,
@@ -286,7 +290,7 @@ enum Value {
     Buffer,
     Number(Key<'static>),
     Float(f64),
-    Boolean,
+    Any,
 }
 
 /// The nearest float of 16 bits, the even one of two.
@@ -455,15 +459,15 @@ mod tests {
         assert_eq!(read(fixed, "1.28"), Some(vec![0, 0, 128]));
         let long = of(Type::FixedLenByteArray, 18, 38);
         assert_eq!(read(long, "-0.02").unwrap(), [&[255; 17][..], &[254]].concat());
+        // Beyond 128 bits, no filter rules it out.
+        let beyond = of(Type::FixedLenByteArray, 26, 60);
+        let number = [b'9'; 50];
+        assert_eq!(beyond.read(&number, &mut Vec::new()).unwrap(), Named::Any);
         let bytes = of(Type::ByteArray, 0, 38);
         // As BigInteger.toByteArray in Java has them.
-        for (text, expected) in [
-            ("0", &[0][..]),
-            ("1.27", &[127]),
-            ("1.28", &[0, 128]),
-            ("-1.28", &[128]),
-            ("-1.29", &[255, 127]),
-        ] {
+        let texts = ["0", "1.27", "1.28", "-1.28", "-1.29"];
+        let stored: [&[u8]; 5] = [&[0], &[127], &[0, 128], &[128], &[255, 127]];
+        for (text, expected) in texts.into_iter().zip(stored) {
             assert_eq!(read(bytes, text).unwrap(), expected, "{text}");
         }
     }
@@ -557,27 +561,12 @@ mod tests {
     fn floats_of_16_bits() {
         let values = Values::new(Type::FixedLenByteArray, 2, Meaning::Float16);
         assert_eq!((values.to_string(), read(values, "one")), ("FIXED[2] (float16)".into(), None));
-        // The least above 0, the largest below 2^-14, the largest; the next one is infinite from the middle on.
-        for (text, bits) in [
-            ("1.5", 0x3e00),
-            ("-2", 0xc000),
-            ("12", 0x4a00),
-            ("0.1", 0x2e66),
-            ("5.9604644775390625e-8", 1),
-            ("6.097555160522461e-5", 0x3ff),
-            ("6.103515625e-5", 0x400),
-            ("1.9990234375", 0x3fff),
-            ("1.9995", 0x3fff),
-            ("1.99951171875", 0x4000),
-            ("65504", 0x7bff),
-            ("65519.9", 0x7bff),
-            ("65520", 0x7c00),
-            ("-1e300", 0xfc00),
-            ("inf", 0x7c00),
-            // Between two, the even one.
-            ("2049", 0x6800),
-            ("2051", 0x6802),
-        ] {
+        // The least above 0, the largest below 2^-14, the largest; the next one is infinite from the middle on. Between two, the even one.
+        let pairs = "1.5 3e00, -2 c000, 12 4a00, 0.1 2e66, 5.9604644775390625e-8 1, 6.097555160522461e-5 3ff, \
+            6.103515625e-5 400, 1.9990234375 3fff, 1.9995 3fff, 1.99951171875 4000, 65504 7bff, 65519.9 7bff, \
+            65520 7c00, -1e300 fc00, inf 7c00, 2049 6800, 2051 6802";
+        for (text, bits) in pairs.split(", ").map(|pair| pair.split_once(' ').unwrap()) {
+            let bits = u16::from_str_radix(bits, 16).unwrap();
             assert_eq!(read(values, text), Some(u16::to_le_bytes(bits).into()), "{text}");
         }
     }

@@ -170,7 +170,7 @@ impl Plan {
         let columns = || self.footer.columns.iter().map(|column| &*column.path);
         let mut numbers = Vec::new();
         for path in paths {
-            match columns().position(|column| column == path) {
+            match report::number(&self.footer, path)? {
                 Some(number) => numbers.push(number),
                 None => {
                     let within = columns().filter(|column| {

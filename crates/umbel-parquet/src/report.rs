@@ -66,6 +66,16 @@ pub fn foreign_cells(receipt: &umbel_foreign::Receipt) -> [String; 4] {
     ]
 }
 
+/// The number of the column with a path; an error if there are several.
+pub(crate) fn number(footer: &Footer, path: &str) -> Result<Option<usize>> {
+    let mut same = (0..footer.columns.len()).filter(|&number| footer.columns[number].path == path);
+    let first = same.next();
+    if same.next().is_some() {
+        bail!("several columns have the path {path}, so none can be named; rename them");
+    }
+    Ok(first)
+}
+
 impl<F: ReadAt> ParquetFile<F> {
     /// Reads the footer of a file of `length` bytes, after `admit` allowed the memory for it.
     ///
@@ -126,6 +136,11 @@ impl<F: ReadAt> ParquetFile<F> {
         self.footer.columns.iter().map(|column| column.path.clone()).enumerate()
     }
 
+    /// The number of the column with this path; an error if there are several.
+    pub(crate) fn number(&self, path: &str) -> Result<Option<usize>> {
+        number(&self.footer, path).with_context(|| self.name.clone())
+    }
+
     /// Returns the numbers and names of the columns that have a filter in any row group.
     pub fn filtered(&self) -> Vec<(usize, String)> {
         let filtered = |(number, _): &(usize, String)| {
@@ -140,12 +155,13 @@ impl<F: ReadAt> ParquetFile<F> {
     /// When there is none, or several.
     pub fn column(&self, name: Option<&str>) -> Result<usize> {
         let filtered = self.filtered();
-        let known = name.is_none_or(|name| self.columns().any(|(_, path)| path == name));
+        let number = name.map_or(Ok(None), |name| self.number(name))?;
+        let known = name.is_none() || number.is_some();
         if filtered.is_empty() && known {
             bail!("{}: {}", self.name, self.no_filters());
         }
         let found = match name {
-            Some(name) => filtered.iter().find(|(_, path)| path == name),
+            Some(_) => filtered.iter().find(|(filtered, _)| number == Some(*filtered)),
             None => Some(&filtered[0]).filter(|_| filtered.len() == 1),
         };
         if let Some((number, _)) = found {

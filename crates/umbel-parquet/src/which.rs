@@ -126,12 +126,12 @@ impl<'a> Which<'a> {
             let file = plan::open(&searched.path)?;
             let name = searched.path.display().to_string();
             let file = ParquetFile::open(name, file.0, file.1.len(), admit)?;
-            let column = file.columns().find(|(_, path)| path == self.column);
+            let column = file.number(self.column)?;
             let mut why = column
                 .is_none()
                 .then(|| format!("there is no column {}, so it has none of the keys", self.column));
             let seen = searched.row_groups.len();
-            for chunk in file.chunks(Some(column.map_or(usize::MAX, |(number, _)| number))) {
+            for chunk in file.chunks(Some(column.unwrap_or(usize::MAX))) {
                 let values = chunk.values();
                 if asked.as_ref().is_none_or(|(of, ..)| *of != values) {
                     let mut look_ups = LookUps::default();

@@ -65,7 +65,7 @@ impl Plan {
     }
 }
 
-/// Writes the new file. If no filter changes, `bytes_written` is 0; drop what was written.
+/// Writes the new file. If no filter changes, `bytes_written` is 0, and it is the old one.
 fn write(plan: &Plan, out: &File, resources: &Resources) -> Result<Edited> {
     let progress = &resources.progress;
     progress.expect(plan.body + plan.bytes_to_read());
@@ -105,12 +105,11 @@ fn write(plan: &Plan, out: &File, resources: &Resources) -> Result<Edited> {
     for column in &mut edited.columns {
         column.left_out.sort_unstable();
     }
-    if places.is_empty() && plan.removed.is_empty() {
-        return Ok(edited);
-    }
     let footer = footer(plan, &places).with_context(|| plan.name.clone())?;
     (&*out).write_all(&footer)?;
-    edited.bytes_written = at + footer.len() as u64;
+    if !places.is_empty() || !plan.removed.is_empty() {
+        edited.bytes_written = at + footer.len() as u64;
+    }
     Ok(edited)
 }
 

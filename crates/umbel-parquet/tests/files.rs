@@ -483,23 +483,15 @@ mod bytes {
         thrift::file(&[7; 32], &[list(2, 12, &[root, element]), groups])
     }
 
-    /// A page: a data page (0) or a dictionary (2).
-    pub(super) fn page(
-        kind: i64,
-        body: &[u8],
-        uncompressed: usize,
-        values: i64,
-        encoding: i64,
-    ) -> Vec<u8> {
-        page_with(kind, body, uncompressed, values, encoding, &[])
+    /// A page: its kind, a data page (0) or a dictionary (2); its values, and their encoding.
+    pub(super) fn page(about: [i64; 3], body: &[u8], uncompressed: usize) -> Vec<u8> {
+        page_with(about, body, uncompressed, &[])
     }
 
     pub(super) fn page_with(
-        kind: i64,
+        [kind, values, encoding]: [i64; 3],
         body: &[u8],
         uncompressed: usize,
-        values: i64,
-        encoding: i64,
         more: &[u8],
     ) -> Vec<u8> {
         let sizes = [int(1, kind), int(2, uncompressed as i64), int(3, body.len() as i64)].concat();
@@ -550,34 +542,34 @@ fn is_refused(file: &[u8], words: &str) {
 /// A filter without the values of a dictionary would say that the file lacks them.
 #[test]
 fn a_dictionary_is_read_or_refused() {
-    let seven = bytes::page(0, &7i32.to_le_bytes(), 4, 1, 0);
+    let seven = bytes::page([0, 1, 0], &7i32.to_le_bytes(), 4);
     let with =
         |dictionary: Vec<u8>| bytes::file(&[dictionary, seven.clone()].concat(), INT32, 0, 1);
-    let right = with(bytes::page(2, &42i32.to_le_bytes(), 4, 1, 0));
+    let right = with(bytes::page([2, 1, 0], &42i32.to_le_bytes(), 4));
     assert!(has(&right, Key::I32(42)) && has(&right, Key::I32(7)) && !has(&right, Key::I32(41)));
     // A byte too many, too many values, and an unknown encoding.
-    is_refused(&with(bytes::page(2, b"*\0\0\0\0", 5, 1, 0)), "do not have the size");
-    is_refused(&with(bytes::page(2, b"*\0\0\0", 4, 6_000_000, 0)), "do not have the size");
-    is_refused(&with(bytes::page(2, b"*\0\0\0", 4, 1, 4)), "encoding 4");
+    is_refused(&with(bytes::page([2, 1, 0], b"*\0\0\0\0", 5)), "do not have the size");
+    is_refused(&with(bytes::page([2, 6_000_000, 0], b"*\0\0\0", 4)), "do not have the size");
+    is_refused(&with(bytes::page([2, 1, 4], b"*\0\0\0", 4)), "encoding 4");
     // Values of a fixed length behind it, as older files of the crate `parquet` have them.
-    let old = bytes::page(2, b"\x04\0\0\0abcd", 8, 1, 0);
-    let file = bytes::file(&[old, bytes::page(0, b"wxyz", 4, 1, 0)].concat(), (7, 4, 0), 0, 1);
+    let old = bytes::page([2, 1, 0], b"\x04\0\0\0abcd", 8);
+    let file = bytes::file(&[old, bytes::page([0, 1, 0], b"wxyz", 4)].concat(), (7, 4, 0), 0, 1);
     assert!(has(&file, Key::Bytes(b"abcd")) && has(&file, Key::Bytes(b"wxyz")));
     // Where nulls hide the number of values: 4 values of 5 bytes, or 5 of 4.
     let values = b"\x01\0\0\0a\x01\0\0\0b\x01\0\0\0c\x01\0\0\0d";
     let body = [&[2, 0, 0, 0, 8, 1], &values[..]].concat();
-    let file = bytes::file(&bytes::page(0, &body, body.len(), 20, 0), (7, 1, 1), 0, 20);
+    let file = bytes::file(&bytes::page([0, 20, 0], &body, body.len()), (7, 1, 1), 0, 20);
     assert!(has(&file, Key::Bytes(b"d")) && has(&file, Key::Bytes(b"\0")));
 }
 
 #[test]
 fn pages_of_other_bytes_than_their_values_are_refused() {
     for (body, values) in [(&b"\x07\0\0\0\0"[..], 1), (b"\x07\0\0\0", 2), (b"", 1)] {
-        let page = bytes::page(0, body, body.len(), values, 0);
+        let page = bytes::page([0, values, 0], body, body.len());
         is_refused(&bytes::file(&page, INT32, 0, values), "do not have the size");
     }
     for body in [&b"\x02\0\0\0a"[..], b"\x01\0\0\0ab", b"\x01\0\0\0a\0\0\0\0"] {
-        let page = bytes::page(0, body, body.len(), 1, 0);
+        let page = bytes::page([0, 1, 0], body, body.len());
         is_refused(&bytes::file(&page, BYTES, 0, 1), "do not have the size");
     }
 }
@@ -588,7 +580,7 @@ fn declared_counts_are_not_believed() {
     for count in [2, 1 << 28, 1 << 44] {
         let body = [&[0x80, 1, 4][..], &thrift::varint(count), &[0]].concat();
         for encoding in [6, 7] {
-            let page = bytes::page(0, &body, body.len(), 1, encoding);
+            let page = bytes::page([0, 1, encoding], &body, body.len());
             is_refused(&bytes::file(&page, BYTES, 0, 1), "old.parquet: column x in row group 0");
         }
     }
@@ -596,7 +588,7 @@ fn declared_counts_are_not_believed() {
     let levels = thrift::varint(10_000_000 << 1);
     let body = [&(levels.len() as u32 + 1).to_le_bytes()[..], &levels, &[0]].concat();
     for encoding in [0, 5] {
-        let page = bytes::page(0, &body, body.len(), 10_000_000, encoding);
+        let page = bytes::page([0, 10_000_000, encoding], &body, body.len());
         let (_dir, edited) = added(&bytes::file(&page, (1, 0, 1), 0, 10_000_000)).unwrap();
         assert_eq!(edited.columns[0].left_out, [(0, Reason::Empty), (1, Reason::Empty)]);
     }
@@ -621,7 +613,7 @@ fn shared_bytes_are_hashed_once() {
         [head, block, [&zigzag(then)[..], &[0]].concat().repeat(7999)].concat()
     };
     let body = [numbers(0, 99_999, -1), numbers(100_000, 0, 0), vec![b'a'; 100_000]].concat();
-    let page = bytes::page(0, &body, body.len(), 64_001, 7);
+    let page = bytes::page([0, 64_001, 7], &body, body.len());
     let file = bytes::file(&page, BYTES, 0, 64_001);
     for (length, there) in
         [(100_000, true), (70_001, true), (36_000, true), (35_999, false), (100_001, false)]
@@ -674,7 +666,7 @@ fn columns_that_are_read_as_floats_get_no_filter() {
 /// A codec that umbel does not support: the message suggests a remedy.
 #[test]
 fn unknown_codecs_are_refused_with_a_remedy() {
-    let page = bytes::page(0, &7i32.to_le_bytes(), 4, 1, 0);
+    let page = bytes::page([0, 1, 0], &7i32.to_le_bytes(), 4);
     for (codec, words) in [(3, "compressed as LZO"), (9, "codec 9")] {
         let error = added(&bytes::file(&page, INT32, codec, 1)).expect_err(words);
         assert!(error.contains(words) && error.contains("old.parquet: column x"), "{error}");
@@ -695,7 +687,7 @@ fn bombs_are_refused() {
     let brotli = b"\x9f\xff\xff\xff\0 \xc2\x02\xbf\0|O\xff\x01";
     let file = |declared: usize, text: &[u8]| {
         let values = (declared / 4) as i64;
-        bytes::file(&bytes::page(0, text, declared, values, 0), INT32, 4, values)
+        bytes::file(&bytes::page([0, values, 0], text, declared), INT32, 4, values)
     };
     assert!(has(&file(16 << 20, brotli), Key::I32(i32::from_le_bytes(*b"aaaa"))));
     for declared in [8, (16 << 20) - 4, (16 << 20) + 4] {
@@ -711,7 +703,7 @@ fn bombs_are_refused() {
     ];
     for (codec, body) in all {
         let file = |declared, values| {
-            bytes::file(&bytes::page(0, &body, declared, values, 0), BYTES, codec, values)
+            bytes::file(&bytes::page([0, values, 0], &body, declared), BYTES, codec, values)
         };
         assert!(has(&file(text.len(), 100_000), Key::Bytes(b"abcd")), "codec {codec}");
         for declared in [0, 8, text.len() - 8, text.len() + 8] {
@@ -727,13 +719,13 @@ fn bombs_are_refused() {
 #[test]
 fn headers_that_can_be_read_in_two_ways_are_refused() {
     let body = [&[4, 12][..], &7i32.to_le_bytes()].concat();
-    let page = bytes::page_with(0, &body, 4, 1, 0, &thrift::long(2, 1 << 28));
+    let page = bytes::page_with([0, 1, 0], &body, 4, &thrift::long(2, 1 << 28));
     is_refused(&bytes::file(&page, INT32, 1, 1), "its header cannot be read");
-    let good = bytes::page(0, &body, 4, 1, 0);
+    let good = bytes::page([0, 1, 0], &body, 4);
     assert!(has(&bytes::file(&good, INT32, 1, 1), Key::I32(7)));
     // A data page to readers that keep only 32 bits; skipped by others, so that the next one has the column's only value.
     let other = [&[4, 12][..], &8i32.to_le_bytes()].concat();
-    let page = bytes::page(1 << 32, &other, 4, 1, 0);
+    let page = bytes::page([1 << 32, 1, 0], &other, 4);
     is_refused(&bytes::file(&[page, good].concat(), INT32, 1, 1), "its header cannot be read");
 }
 
@@ -742,7 +734,7 @@ fn headers_that_can_be_read_in_two_ways_are_refused() {
 fn the_length_of_a_type_takes_no_memory() {
     let nulls = [2, 0, 0, 0, 6, 0];
     for encoding in [0, 6, 7, 9] {
-        let page = bytes::page(0, &nulls, nulls.len(), 3, encoding);
+        let page = bytes::page([0, 3, encoding], &nulls, nulls.len());
         let file = |length| bytes::file(&page, (7, length, 1), 0, 3);
         let (_dir, edited) = added(&file(i32::MAX.into())).unwrap();
         assert_eq!(edited.columns[0].left_out[0], (0, Reason::Empty));

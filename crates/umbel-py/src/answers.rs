@@ -103,27 +103,14 @@ impl Answers {
 
 /// The container for answers, made before any key changes a filter: otherwise answers could be lost.
 pub(crate) enum Container<'py> {
-    /// A pyarrow array, or a chunked one.
-    Arrow {
-        library: Bound<'py, PyModule>,
-        chunked: bool,
-    },
+    /// A pyarrow array; if true, a chunked one.
+    Arrow(Bound<'py, PyModule>, bool),
     /// A Polars series with a name.
-    Polars {
-        library: Bound<'py, PyModule>,
-        name: Bound<'py, PyAny>,
-    },
-    /// An array of NumPy, or a scalar array without dimensions.
-    NumPy {
-        library: Bound<'py, PyModule>,
-        single: bool,
-    },
-    /// A pandas series with an index and a name.
-    Pandas {
-        library: Bound<'py, PyModule>,
-        numpy: Bound<'py, PyModule>,
-        named: Bound<'py, PyDict>,
-    },
+    Polars(Bound<'py, PyModule>, Bound<'py, PyAny>),
+    /// An array of NumPy; if true, a scalar array without dimensions.
+    NumPy(Bound<'py, PyModule>, bool),
+    /// A pandas series with an index and a name, made with NumPy.
+    Pandas([Bound<'py, PyModule>; 2], Bound<'py, PyDict>),
     List(Python<'py>),
 }
 
@@ -136,18 +123,14 @@ impl<'py> Container<'py> {
             dimensions.map_or(Ok(false), |dimensions| dimensions.eq(1))
         };
         Ok(match library(keys)? {
-            "pyarrow" => Self::Arrow {
-                library: py.import("pyarrow")?,
-                chunked: !keys.hasattr("__arrow_c_array__")?,
-            },
-            "polars" => Self::Polars {
-                library: py.import("polars")?,
+            "pyarrow" => Self::Arrow(py.import("pyarrow")?, !keys.hasattr("__arrow_c_array__")?),
+            "polars" => {
                 // Tables have none.
-                name: match keys.getattr_opt("name")? {
-                    Some(name) => name,
-                    None => "".into_pyobject(py)?.into_any(),
-                },
-            },
+                let name = keys.getattr_opt("name")?;
+                let name =
+                    name.map_or_else(|| Ok("".into_pyobject(py)?.into_any()), Ok::<_, PyErr>)?;
+                Self::Polars(py.import("polars")?, name)
+            }
             // An index, or the array inside a series, does not have one.
             "pandas" if keys.hasattr("index")? => {
                 let named = PyDict::new(py);
@@ -156,16 +139,15 @@ impl<'py> Container<'py> {
                 if column(keys)? {
                     named.set_item("name", keys.getattr("name")?)?;
                 }
-                Self::Pandas { library: py.import("pandas")?, numpy: py.import("numpy")?, named }
+                Self::Pandas([py.import("pandas")?, py.import("numpy")?], named)
             }
-            _ => Self::NumPy {
-                library: py.import("numpy")?,
+            _ => {
                 // Skipped for streams: a relation of DuckDB runs its query for a shape, and has one result at a time.
-                single: !keys.hasattr("__arrow_c_stream__")?
-                    && keys
-                        .getattr_opt("shape")?
-                        .is_some_and(|shape| shape.eq(()).unwrap_or(false)),
-            },
+                let is_stream = keys.hasattr("__arrow_c_stream__")?;
+                let shape = if is_stream { None } else { keys.getattr_opt("shape")? };
+                let single = shape.is_some_and(|shape| shape.eq(()).unwrap_or(false));
+                Self::NumPy(py.import("numpy")?, single)
+            }
         })
     }
 
@@ -173,7 +155,7 @@ impl<'py> Container<'py> {
     pub(crate) fn filled(self, answers: &Answers) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::List(py) => Ok(PyList::new(py, &answers.answers)?.into_any()),
-            Self::Arrow { library, chunked } => {
+            Self::Arrow(library, chunked) => {
                 let array = library.call_method1("array", (mask(library.py(), answers)?,))?;
                 match chunked {
                     true => library
@@ -181,11 +163,11 @@ impl<'py> Container<'py> {
                     false => Ok(array),
                 }
             }
-            Self::Polars { library, name } => {
+            Self::Polars(library, name) => {
                 let series = library.call_method1("Series", (mask(library.py(), answers)?,))?;
                 series.call_method1("alias", (name,))
             }
-            Self::Pandas { library, numpy, named } => {
+            Self::Pandas([library, numpy], named) => {
                 // The index of the answers in front of an error.
                 let (index, count) = (named.as_any().get_item("index")?, answers.answers.len());
                 if index.len()? > count {
@@ -194,7 +176,7 @@ impl<'py> Container<'py> {
                 }
                 library.call_method("Series", (bools(&numpy, &answers.answers)?,), Some(&named))
             }
-            Self::NumPy { library, single } => {
+            Self::NumPy(library, single) => {
                 let array = bools(&library, &answers.answers)?;
                 if single { array.call_method1("reshape", ((),)) } else { Ok(array) }
             }

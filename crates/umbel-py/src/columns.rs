@@ -248,9 +248,12 @@ impl Column {
         self.length
     }
 
-    /// The form of its keys; `None` for no keys.
+    /// The form of its keys; `None` for no keys, as when all are null.
     pub(crate) fn form(&self) -> Option<KeyForm> {
-        self.pieces.iter().map(Piece::form).reduce(KeyForm::with)
+        let nulls =
+            |piece: &Piece| piece.nulls(0..piece.len()).map_or(0, |nulls| nulls.null_count());
+        let pieces = self.pieces.iter().filter(|piece| nulls(piece) < piece.len());
+        pieces.map(Piece::form).reduce(KeyForm::with)
     }
 
     /// The validity of its keys, if some are null.

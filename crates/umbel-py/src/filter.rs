@@ -14,7 +14,7 @@ use crate::calls::Values;
 use crate::columns::{self, Column, Keys, Source, visit_items};
 use crate::errors::Failure;
 use crate::files::Origin;
-use crate::inner::{Access, Check, Inner, InsertOwn, Operation, form, note_form, of_inner};
+use crate::inner::{Access, Check, Inner, InsertOwn, Operation, form, note_keys, of_inner};
 use crate::keys::{Element, OneKey, Takes};
 use crate::lock::Lock;
 use crate::values::Threads;
@@ -392,7 +392,7 @@ impl Filter {
             check(inner, column)?;
             match inner {
                 Inner::Own(own) if column.len() >= columns::MANY => {
-                    let form = note_form(own, form, column.form())?;
+                    let form = note_keys(own, column.form())?;
                     own.insert_in_parts(threads, column.len(), |filter, part, parts| {
                         column.visit_part(part, parts, &mut InsertOwn { filter, form })
                     })?;

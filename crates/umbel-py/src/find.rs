@@ -78,7 +78,7 @@ pub(crate) fn find(
     let lines = Arc::new(Lines::default());
     let (sink, from) = (Arc::clone(&lines), place.clone());
     let search = wait(py, told, None, Feeds::default(), move || {
-        let wanted = Wanted { texts, matching: Matching { inside, ignore_case } };
+        let wanted = Wanted { texts, matching: Matching { inside, ignore_case }, output: None };
         umbel_find::find(&place, &wanted, &options, &*sink, &mut |_| Ok(()))
     })?;
     let Search {

@@ -87,7 +87,7 @@ impl Inner {
     pub(crate) fn insert(&mut self, key: KeyRef<'_>) -> Result<bool, Failure> {
         match self {
             Self::Own(filter) => {
-                let form = note_form(filter, form, Some(key.form()))?;
+                let form = note_keys(filter, Some(key.form()))?;
                 Ok(in_form!(form, &[key], true, keys => filter.try_insert(keys[0])?))
             }
             Self::Foreign(other) => other.one(key, |filter, key| filter.insert(key)),
@@ -103,7 +103,7 @@ impl Inner {
     pub(crate) fn insert_all<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         match self {
             Self::Own(filter) => {
-                let form = note_form(filter, form, form_of(keys))?;
+                let form = note_keys(filter, form_of(keys))?;
                 InsertOwn { form, filter }.visit(keys)
             }
             Self::Shared(open) => {
@@ -293,7 +293,7 @@ impl Access<'_> {
             }
             (inner, _) => {
                 let own = inner.own_mut("add_new")?;
-                let form = note_form(own, form, form_of(keys))?;
+                let form = note_keys(own, form_of(keys))?;
                 in_form!(form, keys, true, keys => own.try_insert_all_new(keys, answers)?);
             }
         }
@@ -351,6 +351,16 @@ pub(crate) fn note_form(
         (_, Some(added)) => own.note(added)?,
     }
     Ok(own.description().form())
+}
+
+/// As [`note_form`], of single keys, in a filter that accepts them.
+#[inline]
+pub(crate) fn note_keys(
+    own: &mut AnyFilter,
+    added: Option<KeyForm>,
+) -> Result<Option<KeyForm>, Failure> {
+    own.check_inserts()?;
+    note_form(own, form, added)
 }
 
 /// Inserts keys into one of umbel's own, which may be a part of a filter of a form.

@@ -16,7 +16,8 @@ use crate::columns::{Column, Source, visit_items};
 use crate::errors::Failure;
 use crate::filter::Filter;
 use crate::inner::{
-    Access, Hashes, Inner, Operation, Other, form, form_of_rows, note_form, of_inner, of_kind,
+    Access, Hashes, Inner, Operation, Other, form, form_of_rows, note_form, note_keys, of_inner,
+    of_kind,
 };
 use crate::keys::{OneKey, Takes, in_form};
 use crate::values::{Content, Names, Number, count, hasher, size};
@@ -309,7 +310,7 @@ impl Window {
         let key = OneKey::of(key, Takes::Own)?;
         let add = |inner: &mut Inner| {
             let own = inner.own_mut("add_at")?;
-            let form = note_form(own, form, Some(key.key().form()))?;
+            let form = note_keys(own, Some(key.key().form()))?;
             let window = window(inner)?;
             Ok(in_form!(form, &[key.key()], true, keys => window.insert_at(keys[0], tick)?))
         };

@@ -51,6 +51,7 @@ pub(crate) fn open<'py>(
     path: FilePath,
     secret: Option<Secret>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let path = path.absolute();
     let opened = opened(py, &path, secret.as_ref())?;
     let (filter, forks) = (Filter::new(Inner::Shared(opened)), AtomicUsize::new(fork::forks()));
     Ok(Bound::new(py, Shared { path, secret, filter, forks })?.into_any())

@@ -76,7 +76,7 @@ impl Update {
             return Err(PyValueError::new_err(format!("{path}: only a local file can be updated")));
         }
         Ok(Self {
-            path: path.extract()?,
+            path: path.extract::<FilePath>()?.absolute(),
             secret: values::secret(secret)?,
             kinds_of: files::kinds_of(format, key_type)?,
             entered: Mutex::default(),

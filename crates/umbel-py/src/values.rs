@@ -104,6 +104,11 @@ impl FromPyObject<'_, '_> for FilePath {
 }
 
 impl FilePath {
+    /// The same file, wherever the process goes: for one that is opened again, or replaced, later.
+    pub(crate) fn absolute(self) -> Self {
+        Self(std::path::absolute(&self.0).unwrap_or(self.0))
+    }
+
     /// Its text for messages.
     pub(crate) fn name(&self) -> String {
         self.0.display().to_string()

@@ -545,3 +545,11 @@ def test_a_diff_as_it_was_before(tmp_path):
     report = umbel.diff(before, after, added=added, changed=changed, removed=removed, tolerance={"price": 0.01}, records="csv", key="id")
     assert report.changes == (1, 1, 1, 1) and changed.read_text() == "id,price\n1,6\n" and added.read_text() == "id,price\n4,y\n"
     assert removed.read_text() == "id,price\n2,x\n1,5\n"
+
+
+def test_options_may_be_numbers_of_numpy():
+    lists = [["a", "b", "b"], ["b", "c"]]
+    assert list(umbel.dedup(lists[0], fpp=np.float64(1e-6), memory="64MiB")) == ["a", "b"]
+    assert list(umbel.dedup(["b", "a"], sort=np.True_)) == list(umbel.dedup(["b", "a"], sort=True)) == ["a", "b"]
+    assert list(umbel.common(*lists, at_least=np.int64(1))) == ["a", "b", "c"]
+    assert list(umbel.common(*lists, only=np.int64(2))) == list(umbel.common(*lists, only=[2])) == ["c"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from umbel import Bloom, Bloomier, Counting, Filter, Foreign, Map, Scalable, Window, from_bytes, unseen
+from umbel import Attributes, Bloom, Bloomier, Cascade, Counting, Filter, Foreign, Map, Scalable, Window, from_bytes, unseen
 from umbel import open as open_filter
 
 pa = pytest.importorskip("pyarrow")
@@ -262,3 +262,27 @@ def test_digests_in_numpy() -> None:
     words = Bloom(10)
     words.add_many(np.array([b"a", b"pear"]))
     assert all(words.contains_many(["a", "pear"]))
+
+
+def test_refused_keys_leave_the_form() -> None:
+    for of in (Bloomier([1, 2]), Map({1: 2}), Cascade([1], [2])):
+        before = of.copy()
+        for add in (lambda: of.add("x"), lambda: of.add_many(["x"]), lambda: of.add_many(pa.array(["x"] * 300_000))):
+            with pytest.raises((TypeError, ValueError)):
+                add()
+        assert of == before and 1 in of
+    rows = Attributes(["a", "b"], 10)
+    for wrong in (lambda: rows.add(5), lambda: rows.add_many([5])):
+        with pytest.raises((TypeError, ValueError)):
+            wrong()
+    assert rows.add_rows([("x", "y")]) is None or ("x", "y") in rows
+
+
+def test_columns_without_keys_have_no_form() -> None:
+    of = Bloom(1000, 1e-6)
+    of.add_many(pa.nulls(300_000, pa.string()))
+    of.add_many([1])
+    for none in (pa.nulls(3), pa.array([], pa.string()), pa.array([None], pa.string())):
+        assert not any(of.add_new(none).to_pylist())
+        of.add_many(none)
+    assert 1 in of and of.add_new(pa.array([1, 2])).to_pylist() == [False, True]

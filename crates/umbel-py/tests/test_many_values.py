@@ -69,3 +69,18 @@ def test_ticks_of_other_lengths():
         with pytest.raises(ValueError, match=words):
             window.add_new_at(keys, ticks)
         assert "c" not in window
+
+
+def test_columns_are_checked_as_in_other_calls():
+    """Their Python values would be other keys."""
+    keys = np.array([b"a", b"\x01\xff\0\0"], "S4")
+    window, map = umbel.Window(100, 1e-6, span=9), umbel.Map({b"\x01\xff\0\0": 7})
+    for call in (lambda: window.add_new_at(keys, 1), lambda: map.get_many(keys), lambda: window.contains_many(keys)):
+        with pytest.raises(TypeError, match="NumPy"):
+            call()
+    with pytest.raises(TypeError, match="datetime64"):
+        window.add_new_at(np.array(["2026-01-01"], "datetime64[ns]"), 1)
+    with pytest.raises(TypeError, match="not float"):
+        window.add_new_at(["a", 1.5], 1)
+    assert "a" not in window
+    assert window.add_new_at(["a", "b"], [np.int64(5), np.uint8(6)]) == [True, True]

@@ -9,6 +9,7 @@ import subprocess
 
 import duckdb
 import polars
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -244,6 +245,12 @@ def test_keys_are_looked_up_in_many_files(tmp_path):
     assert len(told) == 1
     with pytest.raises(FileNotFoundError, match="none"):
         may_hold([*files, tmp_path / "none"], "i64", [1])
+    text = data["text"][0].as_py().encode()
+    assert may_hold(files[1], "text", [bytearray(text), memoryview(text)]) == [{str(files[1]): (0,)}] * 2
+    assert may_hold(files[1], "i64", [np.int64(values := data["i64"][0].as_py())]) == may_hold(files[1], "i64", [values])
+    for wrong, words in [("k7", "a str is one key; put it in a list"), ([None], "None is no key: give text, bytes, a number"), ([[1]], "is no key")]:
+        with pytest.raises(TypeError, match=words):
+            may_hold(files[1], "text", wrong)
 
 
 def test_filters_of_a_column_are_opened(tmp_path):

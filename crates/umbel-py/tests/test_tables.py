@@ -333,3 +333,10 @@ def test_a_tolerance_is_not_negative():
     for most in (-1, float("nan")):
         with pytest.raises(ValueError, match="at least 0"):
             umbel.diff(["k,p", "a,1"], ["k,p", "a,2"], records="csv", key="k", tolerance={"p": most})
+
+
+def test_short_floats_and_intervals():
+    halves = pa.table({"x": pa.array(np.array([0.5, 2, 0.5], np.float16))})
+    assert list(umbel.dedup(halves).to_arrow()["x"].to_pylist()) == [0.5, 2]
+    with pytest.raises(TypeError, match="input 1: column i of month_day_nano_interval has no text in CSV"):
+        umbel.dedup(pa.table({"i": pa.array([pa.MonthDayNano([1, 2, 3])])}))

@@ -365,3 +365,17 @@ def test_threads_save_one_filter(path):
     [thread.join() for thread in threads]
     assert not failed
     assert all(f"{writer} 19" in umbel.open(path) for writer in range(4))
+
+
+def test_a_process_that_goes_elsewhere_meanwhile(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    umbel.Bloom(100, 1e-6).save("seen.umbel")
+    with umbel.update("seen.umbel") as seen:
+        seen.add("a")
+        os.chdir("sub")
+    assert "a" in umbel.open("../seen.umbel") and not os.listdir(".")
+    with umbel.open("../seen.umbel", shared=True) as seen:
+        seen.add("b")
+        os.chdir("..")
+    assert "b" in umbel.open("seen.umbel")

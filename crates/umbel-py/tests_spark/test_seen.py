@@ -234,6 +234,8 @@ def test_a_driver_that_stops_while_the_file_is_replaced(spark, tmp_path):
     assert numbers(again.rows) == list(range(10, 15))
     again.commit(day(spark, 0, 15))
     assert us.dedup(day(spark, 0, 15), "url", seen).rows.count() == 0
+    # Nothing is left that would be taken for it when somebody deletes it.
+    assert place.left_beside() == []
 
 
 def test_object_stores_are_written_directly(spark, tmp_path, monkeypatch):

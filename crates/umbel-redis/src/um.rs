@@ -330,7 +330,9 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `UM.ADDAT key milliseconds item...`: into a window by time, whose clock never goes back.
 fn addat(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, time, items @ ..] = arguments else { return Err(Refusal::Arity) };
-    let time = milliseconds(*time)?;
+    // To a replica, 0 would mean no clock.
+    let time = Some(milliseconds(*time)?).filter(|time| *time > 0);
+    let time = time.ok_or(Refusal::Words("ERR the time is not above 0"))?;
     reply_all(context, &add_to(context, *key, Some(time), &Keys::Items(items))?)
 }
 
@@ -394,14 +396,19 @@ fn del(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 fn remove_from(context: &Context, key: Argument<'_>, keys: &Keys<'_>) -> Result<bool, Refusal> {
     let mut opened = context.key_for_writing(key);
     let filter = alone(found(opened.get())?)?;
-    let hash = keys.hashes(filter)?[0];
-    let removed = filter.as_counting_mut().map_err(refused)?.remove(hash);
+    let mut hashes = keys.hashes(filter)?.into_owned();
+    // As in look-ups, digits may be an integer.
+    if let (Keys::Items(items), Some(KeyForm::Mixed)) = (keys, filter.description().form()) {
+        hashes.extend(hashed(filter, items, true)?);
+    }
+    let counting = filter.as_counting_mut().map_err(refused)?;
+    let removed = hashes.into_iter().find(|hash| counting.remove(*hash));
     drop(opened);
-    if removed {
+    if let Some(hash) = removed {
         replicate(context, key, None, b"DEL", &hash.to_u128().to_le_bytes());
         context.notify(c"umbel.del", key);
     }
-    Ok(removed)
+    Ok(removed.is_some())
 }
 
 /// `UM.REPLAY key milliseconds ADD hashes`, `UM.REPLAY key 0 DEL hash`, `UM.REPLAY key 0 LOST`: what a command did, for replicas and

@@ -117,7 +117,9 @@ impl Stream {
                     _ => None,
                 };
                 match parts {
-                    Some(parts) => compression::checked(&self.name, parts).with_context(about)?,
+                    Some(parts) => {
+                        compression::checked(&self.name, parts, true).with_context(about)?
+                    }
                     None => decompressed(Box::new(file))?,
                 }
             }
@@ -620,6 +622,6 @@ fn is_compressed(name: &str, file: &File) -> Result<bool> {
     if start.compression.is_some() {
         return Ok(true);
     }
-    content::check(name, &start.bytes).with_context(about)?;
+    content::check(name, &start.bytes, false).with_context(about)?;
     Ok(false)
 }

@@ -395,7 +395,7 @@ impl<R: Read> Body<R> {
     /// Reads to the end, and checks everything that needs no base of a delta.
     pub(crate) fn check(mut self) -> Result<(), ShareError> {
         let mut piece = Vec::new();
-        self.is_masked = true;
+        self.is_masked = matches!(self.whole, Whole::Digest(_));
         while self.stage != Stage::Done {
             self.next(&mut piece, |_| Ok(()))?;
         }

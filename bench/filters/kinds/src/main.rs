@@ -266,6 +266,10 @@ impl Filter<Hashed> for Typed<Bloomier> {
         self.0.bytes() as usize
     }
 
+    fn promise(&self, _: f64) -> RangeInclusive<f64> {
+        0.0..=1.5 * self.0.fpp()
+    }
+
     fn is_built(&self) -> bool {
         true
     }

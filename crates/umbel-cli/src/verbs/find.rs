@@ -11,10 +11,11 @@ use std::slice;
 use anyhow::{Result, bail};
 use serde_json::json;
 use umbel_find::{Found, Matching, Search, Sink, Wanted};
+use umbel_io::State;
 use umbel_numbers::{Count, Size, counted};
 use umbel_sets::{Error, Normalization, Records};
 
-use crate::args::{RecordArgs, Voice, Work};
+use crate::args::{RecordArgs, Work};
 use crate::output::{Screen, stdout};
 use crate::report::{Run, add_warnings, printable, say, say_error};
 use crate::standard::{is_standard, name, names};
@@ -113,9 +114,10 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
         ));
     }
     let [given, texts] = texts(args)?;
-    let wanted = Wanted { texts, matching };
     let run = Run::start("find", work.voice, &options.resources.progress);
     let out = stdout()?;
+    let output = State::of(&out).ok().filter(|out| out.is_file).map(|out| out.id);
+    let wanted = Wanted { texts, matching, output };
     let printer = Printer { texts: &given, args, is_terminal: out.is_terminal() };
     let mut out = Screen::new(out);
     let (not_found, search) = if args.not_found {
@@ -128,7 +130,7 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
         let write = &mut |bytes: &[u8]| out.write_all(bytes);
         (None, umbel_find::find(&args.place, &wanted, &options, &printer, write)?)
     };
-    report(run, &search, (&wanted, not_found), &args.place, work.voice);
+    report(run, &search, (&wanted, not_found), args);
     lines::say_unreadable(&search.unreadable);
     if let [gone, others @ ..] = &search.gone[..] {
         for other in others {
@@ -251,8 +253,7 @@ fn report(
     run: Run,
     search: &Search,
     (wanted, not_found): (&Wanted, Option<u64>),
-    place: &Path,
-    voice: Voice,
+    FindArgs { place, work: Work { voice, .. }, files, .. }: &FindArgs,
 ) {
     let (seconds, tells) = run.ended();
     if voice.quiet {
@@ -327,11 +328,12 @@ fn report(
     if !tells {
         return;
     }
-    let found = match not_found {
-        Some(count) => format!("{} not found", counted(count, "text")),
-        None => format!("{} found", counted(search.found, "line")),
-    };
-    let mut words = vec![format!("{found} in {}", counted(search.files, "file"))];
+    let all = counted(search.files, "file");
+    let mut words = vec![match not_found {
+        Some(count) => format!("{} not found in {all}", counted(count, "text")),
+        None if *files => format!("found in {} of {all}", Count(search.found)),
+        None => format!("{} found in {all}", counted(search.found, "line")),
+    }];
     if !search.without_index {
         words.push(format!(
             "{} of {} read",

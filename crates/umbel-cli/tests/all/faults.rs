@@ -201,23 +201,13 @@ fn changed(arguments: &str, change: impl Fn(&Folder)) {
 #[cfg(unix)]
 #[test]
 fn an_input_that_changes_meanwhile_is_noticed() {
-    for arguments in [
-        "common keys pipe",
-        "common pipe keys",
-        "common keys pipe --at-least 1",
-        "common keys pipe --fpp 0.01",
-        "dedup keys pipe",
-        "dedup pipe keys --repeated",
-        "dedup keys pipe --count",
-        "dedup keys pipe --fpp 0.01",
-        "except keys pipe",
-        "except pipe keys",
-        "except pipe keys --fpp 0.01",
-        "filter build -o new keys pipe",
-        "filter build -o seen --force --keys 20000 pipe keys",
-        "filter add seen pipe keys",
-        "filter query -v seen pipe keys",
-    ] {
+    let all = "common keys pipe, common pipe keys, common keys pipe --at-least 1, \
+        common keys pipe --fpp 0.01, dedup keys pipe, dedup pipe keys --repeated, \
+        dedup keys pipe --count, dedup keys pipe --fpp 0.01, except keys pipe, except pipe keys, \
+        except pipe keys --fpp 0.01, filter build -o new keys pipe, \
+        filter build -o seen --force --keys 20000 pipe keys, filter add seen pipe keys, \
+        filter query -v seen pipe keys";
+    for arguments in all.split(", ") {
         changed(arguments, |folder| {
             let file = OpenOptions::new().write(true).open(folder.path("keys")).unwrap();
             file.set_len(1000).unwrap();
@@ -363,26 +353,12 @@ fn a_reader_that_leaves_ends_the_run_quietly() {
 fn without_any_reader_the_run_ends_quietly() {
     let folder = folder();
     folder.write("few", urls(0..10));
-    for arguments in [
-        "common keys keys",
-        "dedup keys",
-        "dedup keys --count",
-        "dedup keys --explain",
-        "except keys few",
-        "except keys few --fpp 0.01",
-        "filter query seen keys",
-        "filter build -o - keys",
-        "filter merge -o - seen",
-        "filter info seen",
-        "filter info --json seen seen",
-        "common keys keys --explain",
-        "filter plan --keys 10 --fpp 0.1",
-        "completions zsh",
-        "man",
-        "--help",
-        "common --help",
-        "--version",
-    ] {
+    let all = "common keys keys, dedup keys, dedup keys --count, dedup keys --explain, except keys few, \
+        except keys few --fpp 0.01, filter query seen keys, filter build -o - keys, \
+        filter merge -o - seen, filter info seen, filter info --json seen seen, \
+        common keys keys --explain, filter plan --keys 10 --fpp 0.1, completions zsh, man, --help, \
+        common --help, --version";
+    for arguments in all.split(", ") {
         let outcome = folder.umbel(arguments).unread().run();
         assert_eq!(outcome.stderr, "", "{arguments}");
         outcome.done();

@@ -96,23 +96,10 @@ fn holds(seed: u64) {
     let folder = Folder::new();
     folder.write("list", write(&folder, &mut random));
     let files = folder.names().len() - 1;
-    let verbs = [
-        "dedup",
-        "dedup --repeated",
-        "dedup --count",
-        "dedup --by-count",
-        "dedup --top 1000",
-        "dedup --keep last",
-        "dedup --sort",
-        "dedup --repeated --all",
-        "dedup --line-number",
-        "common",
-        "common --at-least 2",
-        "common --which=numbers",
-        "common --all",
-        "except",
-        "except --all --sort",
-    ];
+    let verbs = "dedup, dedup --repeated, dedup --count, dedup --by-count, dedup --top 1000, dedup --keep last, \
+        dedup --sort, dedup --repeated --all, dedup --line-number, common, common --at-least 2, \
+        common --which=numbers, common --all, except, except --all --sort";
+    let verbs: Vec<_> = verbs.split(", ").collect();
     let verb = verbs[random.below(if files < 2 { 9 } else { 15 }) as usize];
     holds_for(&folder, &mut random, &format!("{seed}: {verb} --files-from list"));
 }
@@ -142,20 +129,10 @@ fn holds_for_join(seed: u64) {
         }
         out.flush().unwrap();
     }
-    let jobs = [
-        "join",
-        "join --left",
-        "join --full",
-        "join --first",
-        "diff",
-        "diff --symmetric",
-        "diff --old",
-        "common --all",
-        "common --which=names",
-        "dedup --count --sort",
-        "dedup --keep max:2",
-        "dedup --at-least 3 --all --line-number",
-    ];
+    let jobs = "join, join --left, join --full, join --first, diff, diff --symmetric, diff --old, common --all, \
+        common --which=names, dedup --count --sort, dedup --keep max:2, \
+        dedup --at-least 3 --all --line-number";
+    let jobs: Vec<_> = jobs.split(", ").collect();
     let job = jobs[random.below(jobs.len() as u64) as usize];
     let job = format!("{seed}: {job} --tsv --no-header --key 1 a b");
     holds_for(&folder, &mut random, &job);

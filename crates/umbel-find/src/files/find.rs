@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::index::look_up::{Blocks, Wide, key_of_field, keys_of_text};
 use crate::index::words;
 use anyhow::{Context, Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
-use umbel_io::{atomic, on_each};
+use umbel_io::{FileId, atomic, on_each};
 use umbel_numbers::Size;
 use umbel_sets::sources::Room;
 use umbel_sets::{Bad, Form, Missing, Options, Records, Resources};
@@ -58,6 +58,8 @@ pub struct Wanted {
     pub texts: Vec<Vec<u8>>,
     /// How texts are compared; values of a field are compared exactly.
     pub matching: Matching,
+    /// The file that results go to, which cannot be searched.
+    pub output: Option<FileId>,
 }
 
 /// A summary of a search.
@@ -68,7 +70,7 @@ pub struct Search {
     pub files: u64,
     /// Blocks of the index.
     pub blocks: u64,
-    /// Blocks that may have a text, by their filters.
+    /// Blocks that were read: they may have a text, by their filters.
     pub blocks_read: u64,
     /// Bytes of text that were read.
     pub text_read: u64,
@@ -160,7 +162,7 @@ impl Candidates {
 /// changed since they were indexed, and files added to the index's folders, are searched in full.
 ///
 /// # Errors
-/// Errors of reading and of `write`; an [`IndexError`](crate::IndexError); a memory cap too low for that many files.
+/// Errors of reading and of `write`; an [`IndexError`](crate::IndexError); a memory cap too low for that many files; the output among them.
 pub fn find(
     path: &Path,
     wanted: &Wanted,
@@ -209,6 +211,11 @@ pub fn find(
             (jobs, Candidates::default(), options.form.clone(), left)
         }
     };
+    for Job { path, .. } in jobs.iter().filter(|_| wanted.output.is_some()) {
+        if umbel_io::State::at(path).ok().map(|state| state.id) == wanted.output {
+            bail!("{}: is also the output; write to another file", path.display());
+        }
+    }
     let workers = threads(&left).min(jobs.len().max(1));
     let reading = Reading::new(&form, &left, workers)?;
     if reading.lines && wanted.texts.iter().any(|text| memchr(reading.separator, text).is_some()) {
@@ -229,12 +236,14 @@ pub fn find(
         reading,
         sink,
         read: AtomicU64::new(0),
+        blocks_read: AtomicU64::new(0),
         found: AtomicU64::new(0),
         stale: Mutex::default(),
         unreadable: Mutex::default(),
     };
     run.all(&jobs, workers, write)?;
     search.text_read = run.read.into_inner();
+    search.blocks_read = run.blocks_read.into_inner();
     search.found = run.found.into_inner();
     search.stale.extend(run.stale.into_inner().expect("no worker panics"));
     search.unreadable.extend(run.unreadable.into_inner().expect("no worker panics"));
@@ -290,16 +299,10 @@ fn check_texts(wanted: &Wanted, memory: u64) -> Result<()> {
 /// The index at a path, unless that is something else.
 fn open(path: &Path) -> Result<Option<(Index, Form)>> {
     let name = || path.display().to_string();
-    let mut file = umbel_io::open(path).with_context(name)?;
-    let mut start = Vec::new();
-    if file.metadata().with_context(name)?.is_dir() {
+    let file = umbel_io::open(path).with_context(name)?;
+    if !crate::is_index(path) {
         return Ok(None);
     }
-    file.by_ref().take(crate::MAGIC.len() as u64).read_to_end(&mut start).with_context(name)?;
-    if start != crate::MAGIC {
-        return Ok(None);
-    }
-    file.rewind().with_context(name)?;
     Ok(Some(opened::open(file).with_context(name)?))
 }
 
@@ -378,10 +381,8 @@ fn of_index<'a>(
                 jobs.push(Job { path, entry: None });
             }
             Ok(State::Same) => {
-                let blocks = entry.first..entry.first + entry.blocks;
-                let count = blocks.filter(|&block| candidates.has(block)).count();
-                search.blocks_read += count as u64;
-                if count > 0 {
+                let mut blocks = entry.first..entry.first + entry.blocks;
+                if blocks.any(|block| candidates.has(block)) {
                     jobs.push(Job { path, entry: Some(entry) });
                 }
             }
@@ -433,6 +434,7 @@ struct Run<'a> {
     values: HashMap<Vec<u8>, Vec<usize>>,
     sink: &'a dyn Sink,
     read: AtomicU64,
+    blocks_read: AtomicU64,
     found: AtomicU64,
     /// Files that changed after the search began.
     stale: Mutex<Vec<PathBuf>>,
@@ -629,6 +631,7 @@ impl Run<'_> {
                 Ok(())
             })?;
             self.read.fetch_add(reader.offset - from, Ordering::Relaxed);
+            self.blocks_read.fetch_add(1, Ordering::Relaxed);
             text = Some(reader);
             if next != Next::Lines {
                 break;

@@ -23,8 +23,7 @@ pub(crate) fn files(
         return Ok(());
     }
     if !meta.is_dir() {
-        let remedy = "an index needs files that can be read again";
-        bail!("{}: is neither a file nor a folder; {remedy}", name());
+        bail!("{}: is neither a file nor a folder; save it as a file first", name());
     }
     let first = found.len();
     sources::files_of_folder(path, found, room, &mut |path, error| {

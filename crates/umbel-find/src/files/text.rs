@@ -220,13 +220,16 @@ impl<'a> Text<'a> {
         }
         let mut wanted = 1 << 16;
         loop {
-            let all = !self.fill(wanted)?;
-            if let Some(Start { first, header }) =
-                self.reading.rows[0].start(&self.name, self.bytes(), all)?
-            {
+            let filled = self.fill(wanted);
+            let all = matches!(filled, Ok(false));
+            let start = self.reading.rows[0].start(&self.name, self.bytes(), all)?;
+            if let Some(Start { first, header }) = start {
+                // Records before a damaged place are read.
+                self.failed = filled.err();
                 self.pass(first);
                 return Ok(header);
             }
+            filled?;
             wanted = self.longer(wanted)?;
         }
     }
@@ -251,7 +254,11 @@ impl<'a> Text<'a> {
             let ended = !self.fill(wanted)?;
             match memchr(self.reading.separator, self.bytes()) {
                 Some(at) => self.pass(at + 1),
-                None if ended => self.pass(self.bytes().len()),
+                None if ended => {
+                    // Also where the file has become shorter than that.
+                    self.pass(self.bytes().len());
+                    break;
+                }
                 None => wanted = self.longer(wanted)?,
             }
         }
@@ -263,10 +270,12 @@ impl<'a> Text<'a> {
         let longer = length * 2;
         let most = self.most();
         if longer as u64 > most {
-            let (Self { name, offset, .. }, most) = (self, Size(most / 2));
-            bail!(
-                "{name}: the record at byte {offset} is longer than the {most} that --memory leaves for it; raise --memory"
-            );
+            let (offset, twice) = (self.offset, Size(2 * self.reading.memory));
+            return Err(anyhow!(
+                "the record at byte {offset} is longer than the {} that --memory leaves for it; raise --memory, for example to {twice}",
+                Size(most / 2)
+            ))
+            .with_context(|| Unreadable(self.name.clone()));
         }
         Ok(longer)
     }

@@ -156,7 +156,6 @@ impl Keys {
         if self.is_full {
             return;
         }
-        // An all-zero hash is inserted each time.
         if self.hashes.insert([hash.low, hash.high]) {
             self.by_probes[probes as usize].push(hash);
         }

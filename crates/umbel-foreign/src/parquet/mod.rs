@@ -68,7 +68,8 @@ const ALGORITHMS: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0,
 
 /// The bits by the filter's formula: −8n / ln(1 − p^(1/8)).
 fn formula(keys: u64, fpp: f64) -> f64 {
-    -8.0 * keys as f64 / (1.0 - fpp.powf(1.0 / 8.0)).ln()
+    // Infinite for rates so low that the logarithm is 0.
+    (8.0 * keys as f64 / (1.0 - fpp.powf(1.0 / 8.0)).ln()).abs()
 }
 
 /// Returns the bits that parquet-java computes for `keys` keys, before it rounds up to a power of two.
@@ -77,7 +78,7 @@ fn formula(keys: u64, fpp: f64) -> f64 {
 pub fn java_bits(keys: u64, fpp: f64) -> u64 {
     let bits = formula(keys, fpp);
     let most = 8.0 * LARGEST as f64;
-    let bits = if bits > most || bits < 0.0 { 8 * LARGEST } else { bits as u64 };
+    let bits = if bits > most { 8 * LARGEST } else { bits as u64 };
     ((bits + 255) & !256).max(256)
 }
 
@@ -528,6 +529,10 @@ mod tests {
     #[test]
     fn sizes() {
         assert_eq!((java_bits(33_554_432, 1e-6), java_bits(1000, 0.1)), (1_073_742_079, 5771));
+        assert_eq!(
+            (arrow_bits(1000, 1e-140), java_bits(1000, 1e-140)),
+            (8 * LARGEST, 1_073_742_079)
+        );
         assert_eq!((java_bits(1, 0.5), java_bits(1 << 60, 0.1)), (256, 1_073_742_079));
         assert_eq!((arrow_bits(1, 0.5), arrow_bits(1000, 0.05)), (256, 8192));
         for (bytes, length) in [(32, 15), (64, 16), (8 << 10, 17), (1 << 20, 18), (LARGEST, 19)] {

@@ -25,7 +25,7 @@ pub fn decompressed(
 ) -> Result<Box<dyn Read>> {
     let (compression, source) = recognize(source)?;
     let decoder = decoder(compression, source, &Point::default(), None, memory, room)?;
-    checked(&tell.0, decoder.telling(tell))
+    checked(&tell.0, decoder.telling(tell), compression.is_some())
 }
 
 /// Receives what a user should know of an input that was read nevertheless, with its name.
@@ -34,9 +34,13 @@ pub type Notice = fn(&str);
 pub type Tell = (String, Notice);
 
 /// The text in `bytes`; input that is clearly not text is refused.
-pub fn checked(name: &str, mut bytes: impl Read + 'static) -> Result<Box<dyn Read>> {
+pub fn checked(
+    name: &str,
+    mut bytes: impl Read + 'static,
+    decompressed: bool,
+) -> Result<Box<dyn Read>> {
     let start = Start::read(|some, _| bytes.read(some))?.bytes;
-    content::check(name, &start)?;
+    content::check(name, &start, decompressed)?;
     Ok(Box::new(Cursor::new(start).chain(bytes)))
 }
 
@@ -70,13 +74,14 @@ pub fn decoder(
         _ => None,
     };
     if let Some(window) = window.filter(|&window| window > most) {
-        return Err(NeedsMemory(format!(
-            "is compressed with a window of {} ({}); read it with --memory {}MiB or more",
-            Size(window),
-            large_windows(format),
-            least_memory(window.next_power_of_two(), memory, room) >> 20
-        ))
-        .into());
+        let least = |power: u32| least_memory(power.into(), memory, room) >> 20;
+        let remedy = match u32::try_from(window).map(u32::checked_next_power_of_two) {
+            Ok(Some(power)) => format!("read it with --memory {}MiB or more", least(power)),
+            _ => "no decoder takes so much; damaged? copy it again".to_owned(),
+        };
+        let (size, by) = (Size(window), large_windows(format));
+        let why = format!("is compressed with a window of {size} ({by}); {remedy}");
+        return Err(NeedsMemory(why).into());
     }
     let bytes = PageReader::new(1 << 16, Cursor::new(start).chain(source));
     let counted = |bytes| Counted::new(Box::new(bytes), from.input);

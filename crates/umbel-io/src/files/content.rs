@@ -28,12 +28,14 @@ enum Archive {
     Sqlite,
 }
 
-/// Refuses the input `name`, whose content starts with `start`, if that is clearly not text in UTF-8.
+/// Refuses the input `name`, whose content, perhaps decompressed, starts with `start`, if that is clearly not text in UTF-8.
 ///
 /// # Errors
 /// Names the format and the command that helps, but not the input.
-pub fn check(name: &str, start: &[u8]) -> Result<()> {
-    let (path, start) = (shell(name), &start[..start.len().min(start::BYTES)]);
+pub fn check(name: &str, start: &[u8], decompressed: bool) -> Result<()> {
+    let start = &start[..start.len().min(start::BYTES)];
+    // Of the commands, only tar decompresses.
+    let path = shell(if decompressed { "-" } else { name });
     if let Some(format) = start::name_of(start) {
         bail!("is compressed twice, with {format} inside; decompress it once first");
     }
@@ -54,6 +56,7 @@ pub fn check(name: &str, start: &[u8]) -> Result<()> {
         Some(Archive::SevenZip) => ("a 7z archive", format!("read its files: 7z x -so{file}")),
         Some(Archive::Rar) => ("a RAR archive", format!("read its files: unrar p -inul{file}")),
         Some(Archive::Tar) => {
+            let path = shell(name);
             let file = if path.is_empty() { "" } else { "f" };
             ("a tar archive", format!("read its files: tar -xO{file}{path}"))
         }
@@ -174,7 +177,7 @@ mod tests {
     use super::*;
 
     fn refused(start: &[u8]) -> Option<String> {
-        check("a b", start).err().map(|error| error.to_string())
+        check("a b", start, false).err().map(|error| error.to_string())
     }
 
     #[test]
@@ -208,14 +211,9 @@ mod tests {
 
     #[test]
     fn lines_of_any_bytes_are_not() {
-        for start in [
-            &b""[..],
-            b"PK\n",
-            b"PAR1\n",
-            b"BZh9\n",
-            b"7z\n",
-            b"ustar\n",
-            b"\x89UMBEL\n",
+        let texts = ["", "PK\n", "PAR1\n", "BZh9\n", "7z\n", "ustar\n", "\u{feff}a\n"];
+        let bytes = [
+            &b"\x89UMBEL\n"[..],
             // A mark, and then no text in that encoding: a broken pair, a control character, no ASCII.
             b"\xff\xfe",
             b"\xff\xfea\0\0\xdcb\0",
@@ -223,8 +221,8 @@ mod tests {
             b"\xff\xfeabcdef\n\n",
             b"\xfe\xff\n",
             b"\xff\xfe\0\0\xff\xff\xff\xff",
-            "\u{feff}a\n".as_bytes(),
-        ] {
+        ];
+        for start in texts.map(str::as_bytes).iter().chain(&bytes) {
             assert_eq!(refused(start), None, "{start:?}");
         }
         let mut block = vec![0; 512];

@@ -255,12 +255,6 @@ impl<H: Hashing, S: AsRef<[Block]>> PrefixFilter<H, S> {
     pub fn fpp(&self) -> f64 {
         self.keys.joint_fpp(self.filter.receipt().fpp)
     }
-
-    /// Returns the expected number of queries that pass wrongly in a look-up of an unlisted key, in the worst case: the
-    /// useless reads of a table behind the filter. The paper's section IV-A.
-    pub fn false_probes(&self) -> f64 {
-        f64::from(self.keys.max_lookups()) * self.filter.receipt().fpp
-    }
 }
 
 impl<H: Hashing, S: AsRef<[Block]>> TryFrom<AnyFilter<H, S>> for PrefixFilter<H, S> {

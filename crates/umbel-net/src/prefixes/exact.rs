@@ -67,7 +67,7 @@ impl<A: Address, V> Prefixes<A, V> {
     /// Makes a list of prefixes and their values. If prefixes are equal, the last one counts.
     ///
     /// # Errors
-    /// [`PlanError::OutOfMemory`]; [`PlanError::TooLarge`] from 2³² − 1 prefixes on.
+    /// [`PlanError::OutOfMemory`]; [`PlanError::TooLarge`] from 2³¹ − 1 prefixes on.
     pub fn new(prefixes: impl IntoIterator<Item = (Prefix<A>, V)>) -> Result<Self, PlanError> {
         Self::with_hasher(prefixes, KeyHasher::default())
     }

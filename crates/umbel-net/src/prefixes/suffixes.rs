@@ -146,12 +146,6 @@ impl<V> Suffixes<V> {
         self.lengths
     }
 
-    /// Returns how often a look-up of a host that is under no listed domain reads the table in vain, on average over
-    /// filters like this one. Cost: a pass over the filter's bits.
-    pub fn false_probes(&self, host: &str) -> f64 {
-        suffixes(host, self.lengths).count() as f64 * self.filter.receipt().fpp
-    }
-
     /// Returns the bytes of memory that it uses.
     pub fn bytes(&self) -> u64 {
         self.names.len() as u64 + self.filter.bytes() + self.table.bytes()

@@ -107,7 +107,8 @@ pub fn listed_domain(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
 /// Returns whether a line of a list of domains is a rule of AdGuard or EasyList for less than whole domains: it hides
 /// parts of pages, makes an exception, or applies to some requests only.
 pub fn is_other_rule(text: &[u8]) -> bool {
-    let text = text.trim_ascii();
+    let comment = text.windows(2).position(|two| two[0].is_ascii_whitespace() && two[1] == b'#');
+    let text = text[..comment.unwrap_or(text.len())].trim_ascii();
     let hides = [&b"##"[..], b"#@#", b"#?#", b"#$#", b"#%#"];
     let begins = [&b"@@"[..], b"/", b"|http", b"-", b"&", b"?"];
     let (Some(first), true) = (text.first(), text.len() > 1) else { return false };
@@ -180,9 +181,10 @@ fn push_network(text: &str, out: &mut Vec<u8>) -> Result<bool, &'static str> {
 fn with_length(text: &str) -> Option<String> {
     let (address, mask) = text.split_once(['/', ' ', '\t'])?;
     let mask: u32 = mask.trim().parse::<std::net::Ipv4Addr>().ok()?.into();
-    // Zeros after ones, and nothing else.
-    let ones = mask.leading_ones();
-    (ones + mask.trailing_zeros() >= 32).then(|| format!("{address}/{ones}"))
+    // Zeros after ones, and nothing else. A host may have a mask of zeros in place of one of ones.
+    let (ones, all) = (mask.leading_ones(), text.starts_with("0.0.0.0/"));
+    let is_mask = ones + mask.trailing_zeros() >= 32 && (ones > 0 || all);
+    is_mask.then(|| format!("{address}/{ones}"))
 }
 
 /// The start of a text, for a message.
@@ -283,12 +285,13 @@ fn host_in(text: &str) -> &str {
         Some((scheme, rest)) if !scheme.contains(['/', '?', '#', '\\']) => {
             rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest)
         }
-        // A path may follow, but also what is before an address of mail may have such signs.
-        _ if !text.contains('@') => {
+        _ => {
             let rest = text.strip_prefix("//").unwrap_or(text);
-            rest.split(['/', '?', '#']).next().unwrap_or(rest)
+            let before = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+            // A path may follow, but also the box in an address of mail may have such signs.
+            let is_box = rest == text && text.contains('@') && !before.contains(['@', '.']);
+            if is_box { text } else { before }
         }
-        _ => text,
     };
     let host = text.rsplit_once('@').map_or(text, |(_, host)| host);
     match host.rsplit_once(':') {
@@ -383,6 +386,8 @@ mod tests {
             ("192.0.2.0/255.255.255.0", Ok(Some("192.0.2.0/24"))),
             ("10.0.0.0 255.0.0.0 # a mask", Ok(Some("10.0.0.0/8"))),
             ("10.0.0.0/255.0.255.0", Err(NO_NETWORK)),
+            ("10.0.0.5 0.0.0.0", Err(NO_NETWORK)),
+            ("0.0.0.0/0.0.0.0", Ok(Some("0.0.0.0/0"))),
             ("192.0.2.0/33", Err(NO_NETWORK)),
             ("192.0.2.1-192.0.2.9", Err(NO_NETWORK)),
             ("example.com", Err(NO_NETWORK)),
@@ -413,6 +418,8 @@ mod tests {
             ("XN--bcher-kva.example", Ok(Some("xn--bcher-kva.example"))),
             ("_dmarc.example.com", Ok(Some("_dmarc.example.com"))),
             ("zip", Ok(Some("zip"))),
+            ("ads.example # costs $5 or 4^", Ok(Some("ads.example"))),
+            ("||ads.example^ ## tracker", Ok(Some("ads.example"))),
             ("0.0.0.0 ads.example.com", Ok(Some("ads.example.com"))),
             ("127.0.0.1\tlocalhost", Ok(None)),
             ("fe80::1%lo0 localhost", Ok(None)),
@@ -467,6 +474,10 @@ mod tests {
             ("example.com/path?q", "example.com"),
             ("//example.com/path", "example.com"),
             ("a/b@mail.example.com", "mail.example.com"),
+            ("a@mail.example.com/path", "mail.example.com"),
+            ("tube.example/@name", "tube.example"),
+            ("//tube.example/@name", "tube.example"),
+            ("good.example/?mail=a@evil.example", "good.example"),
             ("2001:DB8::1", "2001:db8::1"),
             ("fe80::1%eth0", "fe80::1"),
         ] {

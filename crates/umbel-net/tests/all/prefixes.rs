@@ -274,7 +274,6 @@ fn the_rate_of_a_look_up_is_that_of_all_its_questions() {
     let fpp = filter.fpp();
     assert!(0.008 < fpp && fpp <= 0.01, "{fpp}");
     assert_eq!(filter.keys().max_lookups(), 7);
-    assert!((fpp..fpp * 1.01).contains(&filter.false_probes()));
     let one = |_| {
         let address = Ipv6Addr::from_bits(random.wide());
         filter.longest_network(Network::V6(Prefix::of(address))).is_some()

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from inspect import signature
 from itertools import chain
 from logging import getLogger
+from operator import index
 from os import PathLike, fsdecode
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, Unpack, overload
@@ -373,7 +374,7 @@ def _run(
             verb,
             inputs,
             own,
-            [name for name, value in {**own, **outs}.items() if value not in (None, False, "first", [])],
+            [name for name, value in {**own, **outs}.items() if (value if isinstance(value, list) else value not in (None, False, "first"))],
             {**options, "progress": progress, "explain": explain},
             local,
         )
@@ -429,7 +430,7 @@ def common(
     """
     if not others:
         raise ValueError("common compares two inputs or more; found one")
-    numbers = [only] if isinstance(only, int) else list(only or ())
+    numbers = [] if only is None else [index(number) for number in (only if hasattr(only, "__iter__") else [only])]
     if wrong := [number for number in numbers if not 1 <= number <= len(others) + 1]:
         raise ValueError(f"only: found {wrong[0]} for {len(others) + 1} inputs, which are numbered from 1")
     return _run(  # type: ignore[no-any-return]

@@ -111,9 +111,10 @@ class Rows(io.RawIOBase):
             of = of.value_type
         if types.is_string(of) or types.is_large_string(of) or types.is_string_view(of) or types.is_null(of):
             return pa.string()
-        if types.is_nested(of) or types.is_binary(of) or types.is_large_binary(of) or types.is_fixed_size_binary(of) or types.is_binary_view(of):
+        if types.is_nested(of) or types.is_binary(of) or types.is_large_binary(of) or types.is_fixed_size_binary(of) or types.is_binary_view(of) or types.is_interval(of):
             raise TypeError(f"input {number + 1}: column {field.name} of {field.type} has no text in CSV; leave it out, or cast it to text")
-        return of
+        # What pyarrow can compute with.
+        return pa.float32() if types.is_float16(of) else of
 
     def _texts(self, reader: Any) -> Iterator[bytes]:
         pa, header = self._pa, io.StringIO()
@@ -133,7 +134,7 @@ class Rows(io.RawIOBase):
         if types.is_dictionary(column.type):
             column = column.dictionary.cast(of).take(column.indices)
         if types.is_floating(of):
-            return self._float(column)
+            return self._float(column.cast(of))
         if not types.is_timestamp(of) and not types.is_time(of):
             return column.cast(of)
         if types.is_timestamp(of) and of.tz:
@@ -342,11 +343,13 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
-def _each(keys: Any, ask: Callable[[Any, int], Any]) -> tuple[list[Any], bool]:
+def _each(filter: Map | Window, keys: Any, ask: Callable[[Any, int], Any]) -> tuple[list[Any], bool]:
     """The answers to keys by their places; None to those missing in a column."""
     if isinstance(keys, (str, bytes)):
         raise TypeError(f"a {type(keys).__name__} is one key; put it in a list")
     values, is_column = _listed(keys)
+    # Refuses what is no key, before the first one is added, and columns whose Python values are other keys.
+    filter.contains_many(keys if is_column else values)
     return [None if is_column and _is_missing(key) else ask(key, place) for place, key in enumerate(values)], is_column
 
 
@@ -379,7 +382,7 @@ def _column(keys: Any, answers: list[Any], numbers: bool) -> Any:
 
 
 def get_many(map: Map, keys: Any, default: int | None) -> Any:
-    answers, is_column = _each(keys, lambda key, _: map.get(key, default))
+    answers, is_column = _each(map, keys, lambda key, _: map.get(key, default))
     return _column(keys, answers, numbers=True) if is_column else answers
 
 
@@ -389,7 +392,7 @@ def add_new_at(window: Window, keys: Any, ticks: Any) -> Any:
     if len(times) != len(keys):
         raise ValueError(f"ticks: found {len(times)} for {len(keys)} keys; give one for each, or an int for all")
     for place, tick in enumerate(times):
-        if not isinstance(tick, int) or not 0 <= tick < 1 << 64:
+        if not hasattr(tick, "__index__") or not 0 <= index(tick) < 1 << 64:
             raise ValueError(f"ticks: number {place + 1} is {tick}; give whole numbers from 0 to 2**64 - 1")
-    answers, is_column = _each(keys, lambda key, place: window.add_at(key, times[place]))
+    answers, is_column = _each(window, keys, lambda key, place: window.add_at(key, times[place]))
     return _column(keys, answers, numbers=False) if is_column else answers

@@ -9,6 +9,7 @@ import uuid
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from os import PathLike
 from typing import TypeAlias
 
@@ -20,7 +21,7 @@ __all__ = ["Column", "Filter", "Key", "Report", "add_filters", "filters", "may_h
 _TYPES = {"INT32": "i32", "INT64": "i64", "FLOAT": "f32", "DOUBLE": "f64"}
 
 Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
-Key: TypeAlias = str | bytes | int | float | decimal.Decimal | datetime.date | datetime.time | uuid.UUID
+Key: TypeAlias = str | bytes | bytearray | memoryview | int | float | decimal.Decimal | datetime.date | datetime.time | uuid.UUID
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,8 @@ def may_hold(
     True
     """
     paths = [files] if isinstance(files, str | bytes | PathLike) else list(files)
+    if isinstance(keys, str | bytes):
+        raise TypeError(f"keys: a {type(keys).__name__} is one key; put it in a list")
     found, told = _may_hold(paths, column, [_text(key) for key in keys], memory)
     for why in told:
         warnings.warn(why, stacklevel=2)
@@ -141,12 +144,14 @@ def may_hold(
 
 def _text(key: Key) -> bytes:
     """A key as the command line reads it."""
-    if isinstance(key, bytes):
-        return key
+    if isinstance(key, bytes | bytearray | memoryview):
+        return bytes(key)
     if isinstance(key, bool):
         raise TypeError("a column of bool has no filters, because it has only two values")
     if isinstance(key, datetime.date | datetime.time):
         return key.isoformat().encode()
+    if not isinstance(key, str | Real | decimal.Decimal | uuid.UUID):
+        raise TypeError(f"{key!r} is no key: give text, bytes, a number, a date, a time or a UUID")
     return (format(key, "f") if isinstance(key, decimal.Decimal) else str(key)).encode()
 
 

@@ -52,7 +52,7 @@ pub(crate) struct ParquetAddArgs {
     /// Add filters even to row groups where they do not help
     #[arg(long)]
     pub(crate) always: bool,
-    /// Replace the filters that these columns have
+    /// Replace the filters that these columns have; where a new one would not help, only remove the old one
     #[arg(long)]
     pub(crate) again: bool,
     #[command(flatten)]
@@ -64,7 +64,7 @@ impl Verb for ParquetAddArgs {
     const HELP: &str = "
 umbel parquet add -c id events.parquet -o new.parquet   a copy with filters of id
 0 the file is written
-1 there is nothing to add, and nothing is written
+1 there is nothing to add, and no file is written
 ";
     const RUN: fn(&Self) -> Result<Outcome> = add;
 }
@@ -91,7 +91,7 @@ also strip, clear
 umbel parquet remove -c id events.parquet   remove the filters of id
 umbel parquet remove --all events.parquet   remove all filters
 0 the file is written
-1 there is nothing to remove, and nothing is written
+1 there is nothing to remove, and no file is written
 ";
     const RUN: fn(&Self) -> Result<Outcome> = remove;
 }
@@ -150,7 +150,8 @@ fn change(
     } else if !voice.quiet {
         tell(&edited, edit.fpp, tells);
         if edited.bytes_written == 0 {
-            say(&format!("umbel: {}: nothing to change, so nothing was written", plan.name));
+            let what = if to.is_some() { "nothing was written" } else { "it was copied as it is" };
+            say(&format!("umbel: {}: nothing to change, so {what}", plan.name));
         } else if tells {
             say(&format!(
                 "umbel: {} written, {} of values read, {seconds:.3} s",
@@ -199,8 +200,10 @@ fn tell(edited: &Edited, fpp: f64, all: bool) {
                 Reason::Empty | Reason::ReadAsFloat => "",
                 _ => "; --always adds one",
             };
+            let removed = edited.removed.iter().any(|(removed, _)| removed == name);
+            let old = if removed { ", and the old one is removed" } else { "" };
             say(&format!(
-                "umbel: column {name}: no new filter in {}: {reason}{remedy}",
+                "umbel: column {name}: no new filter in {}{old}: {reason}{remedy}",
                 counted(groups.len() as u64, "row group")
             ));
         }

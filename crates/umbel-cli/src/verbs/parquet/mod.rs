@@ -369,7 +369,11 @@ fn summary_json(file: &Searched, column: &str) -> Value {
         groups.filter(|(_, group)| which(group)).map(|(number, _)| number).collect()
     };
     let bytes = |which: fn(&RowGroup) -> bool| -> u64 {
-        file.row_groups.iter().filter(|group| which(group)).map(|group| group.bytes).sum()
+        file.row_groups
+            .iter()
+            .filter(|group| which(group))
+            .map(|group| group.bytes)
+            .fold(0, u64::saturating_add)
     };
     json!({
         "type": "parquet_row_groups",
@@ -387,8 +391,9 @@ fn summary_json(file: &Searched, column: &str) -> Value {
 fn summary(which: &Which<'_>, column: &str) -> String {
     let groups = || which.files.iter().flat_map(|file| &file.row_groups);
     let to_read = || groups().filter(|group| group.is_to_read);
-    let bytes =
-        |groups: &mut dyn Iterator<Item = &RowGroup>| Size(groups.map(|group| group.bytes).sum());
+    let bytes = |groups: &mut dyn Iterator<Item = &RowGroup>| {
+        Size(groups.map(|group| group.bytes).fold(0, u64::saturating_add))
+    };
     let mut text = format!(
         "umbel: {} of {} in {} may hold one of the keys: a reader needs {} of the {} in column {column}",
         Count(to_read().count() as u64),

@@ -104,11 +104,16 @@ def update(path: str, change: Callable[[Filter | None], Filter], spark: SparkSes
 
     Raises `OSError` if the file system refuses, or a caller that waited for long has taken over.
     """
-    with _Place(path, spark).locked() as is_locked:
+    place = _Place(path, spark)
+    with place.locked() as is_locked:
         filter = change(saved(path, spark))
         if not is_locked():
             raise OSError(f"{path}: another run has replaced the filter in the meantime; repeat the call")
         save(filter, path, spark=spark)
+        if place.local is None and not place.is_object_store:
+            # What a stopped run left is not taken for the filter when somebody deletes that.
+            for beside in place.left_beside():
+                place._remove(place.new_path(beside))
     return filter
 
 
