@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use anyhow::{Context, Result, bail};
 use memchr::memrchr;
-use umbel_io::compression::{self, NeedsMemory, Start};
+use umbel_io::compression::{self, NeedsMemory, Start, checked};
 use umbel_io::parts::SideBySide;
 use umbel_io::{FileAt, FileId, State, content, in_order};
 use umbel_numbers::counted;
@@ -117,9 +117,7 @@ impl Stream {
                     _ => None,
                 };
                 match parts {
-                    Some(parts) => {
-                        compression::checked(&self.name, parts, true).with_context(about)?
-                    }
+                    Some(parts) => checked(&self.name, parts, true).with_context(about)?,
                     None => decompressed(Box::new(file))?,
                 }
             }

@@ -33,14 +33,10 @@ pub type Notice = fn(&str);
 /// The name of an input, and the function that receives notices about it.
 pub type Tell = (String, Notice);
 
-/// The text in `bytes`; input that is clearly not text is refused.
-pub fn checked(
-    name: &str,
-    mut bytes: impl Read + 'static,
-    decompressed: bool,
-) -> Result<Box<dyn Read>> {
+/// The text in `bytes`, `inner` if it was compressed; input that is clearly not text is refused.
+pub fn checked(name: &str, mut bytes: impl Read + 'static, inner: bool) -> Result<Box<dyn Read>> {
     let start = Start::read(|some, _| bytes.read(some))?.bytes;
-    content::check(name, &start, decompressed)?;
+    content::check(name, &start, inner)?;
     Ok(Box::new(Cursor::new(start).chain(bytes)))
 }
 
