@@ -71,8 +71,11 @@ fn search(bytes: &[u8]) {
     if !about.roots.iter().all(is_inside) {
         return;
     }
-    let wanted =
-        Wanted { texts: vec![b"C-17".to_vec(), b"order".to_vec()], matching: Matching::default(), output: None };
+    let wanted = Wanted {
+        texts: vec![b"C-17".to_vec(), b"order".to_vec()],
+        matching: Matching::default(),
+        output: None,
+    };
     let options = umbel_fuzz::options(FOLDER.path());
     let _ = umbel_find::find(&path, &wanted, &options, &Nowhere, &mut |_| Ok(()));
 }

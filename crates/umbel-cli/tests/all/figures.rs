@@ -105,7 +105,7 @@ fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
 /// What was measured of commands over whole files.
 fn whole(what: &str, job: &str, commands: &[&str]) -> Vec<f64> {
     let of = |command: &&str| {
-        runs("files-20261130T163414Z.jsonl", |run| run.job == job && run.command == *command)
+        runs("files-20261201T165332Z.jsonl", |run| run.job == job && run.command == *command)
     };
     let each = |measured: fn(Vec<Run>) -> f64| {
         commands.iter().map(|command| measured(of(command))).collect()
