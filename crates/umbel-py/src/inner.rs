@@ -293,7 +293,7 @@ impl Access<'_> {
             }
             (inner, _) => {
                 let own = inner.own_mut("add_new")?;
-                let form = note_keys(own, form_of(keys))?;
+                let form = note_form(own, form, form_of(keys))?;
                 in_form!(form, keys, true, keys => own.try_insert_all_new(keys, answers)?);
             }
         }

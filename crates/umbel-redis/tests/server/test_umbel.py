@@ -298,9 +298,9 @@ def test_keys_are_taken_in_the_form_of_the_filter(client, tmp_path):
     assert client("UM.MERGE", "mixed", "integers", "texts") == OK
     assert client("UM.MEXISTS", "mixed", 5, "a", "b") == [1, 1, 0]
     subprocess.run([program, "filter", "build", "-qf", "--kind", "counting", "--keys", "200", "--fpp", "1e-6", "--key-type", "i64", "-o", made], input=lines, check=True)
-    assert load(client, "integers", made.read_bytes()) == OK
-    assert client("UM.RESERVE", "texts", 200, 0.000001, "KIND", "counting") == OK and client("UM.MADD", "texts", "a", "007") == [1, 1]
-    assert client("UM.MERGE", "counts", "integers", "texts") == OK
+    assert load(client, "numbers", made.read_bytes()) == OK
+    assert client("UM.RESERVE", "words", 200, 0.000001, "KIND", "counting") == OK and client("UM.MADD", "words", "a", "007") == [1, 1]
+    assert client("UM.MERGE", "counts", "numbers", "words") == OK
     assert [client("UM.DEL", "counts", key) for key in (5, 5, "a", "007", "b")] == [1, 0, 1, 1, 0]
     assert client("UM.MEXISTS", "counts", 5, 6, "a", "007") == [0, 1, 0, 0]
 
