@@ -126,9 +126,10 @@ impl<'py> Container<'py> {
             "pyarrow" => Self::Arrow(py.import("pyarrow")?, !keys.hasattr("__arrow_c_array__")?),
             "polars" => {
                 // Tables have none.
-                let name = keys.getattr_opt("name")?;
-                let name =
-                    name.map_or_else(|| Ok("".into_pyobject(py)?.into_any()), Ok::<_, PyErr>)?;
+                let name = match keys.getattr_opt("name")? {
+                    Some(name) => name,
+                    None => "".into_pyobject(py)?.into_any(),
+                };
                 Self::Polars(py.import("polars")?, name)
             }
             // An index, or the array inside a series, does not have one.

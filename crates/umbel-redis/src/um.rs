@@ -330,15 +330,15 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `UM.ADDAT key milliseconds item...`: into a window by time, whose clock never goes back.
 fn addat(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, time, items @ ..] = arguments else { return Err(Refusal::Arity) };
-    // To a replica, 0 would mean no clock.
-    let time = Some(milliseconds(*time)?).filter(|time| *time > 0);
-    let time = time.ok_or(Refusal::Words("ERR the time is not above 0"))?;
+    let time = milliseconds(*time)?.ok_or(Refusal::Words("ERR the time is not above 0"))?;
     reply_all(context, &add_to(context, *key, Some(time), &Keys::Items(items))?)
 }
 
-fn milliseconds(time: Argument<'_>) -> Result<u64, Refusal> {
+/// A time; `None` for 0, which stands for no clock.
+fn milliseconds(time: Argument<'_>) -> Result<Option<u64>, Refusal> {
     let time = time.integer().and_then(|time| u64::try_from(time).ok());
-    time.ok_or(Refusal::Words("ERR the time is not a number of milliseconds"))
+    let time = time.ok_or(Refusal::Words("ERR the time is not a number of milliseconds"))?;
+    Ok(Some(time).filter(|time| *time > 0))
 }
 
 /// The largest tolerated difference between clocks, in milliseconds.
@@ -417,7 +417,7 @@ fn remove_from(context: &Context, key: Argument<'_>, keys: &Keys<'_>) -> Result<
 /// Hashes need no secret, and exclude refused keys.
 fn replay(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, time, what, hashes @ ..] = arguments else { return Err(Refusal::Arity) };
-    let time = Some(milliseconds(*time)?).filter(|time| *time > 0);
+    let time = milliseconds(*time)?;
     let parsed = match hashes {
         [hashes] => hashes.bytes().as_chunks(),
         _ => (&[][..], &[][..]),

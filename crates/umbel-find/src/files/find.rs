@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use crate::index::layout::{Block, Entry};
+use crate::index::layout::{Block, Entry, begins_as_index};
 use crate::index::look_up::{Blocks, Wide, key_of_field, keys_of_text};
 use crate::index::words;
 use anyhow::{Context, Result, bail};
@@ -211,8 +211,9 @@ pub fn find(
             (jobs, Candidates::default(), options.form.clone(), left)
         }
     };
-    for Job { path, .. } in jobs.iter().filter(|_| wanted.output.is_some()) {
-        if umbel_io::State::at(path).ok().map(|state| state.id) == wanted.output {
+    if let Some(output) = wanted.output {
+        let is_it = |path: &Path| umbel_io::State::at(path).is_ok_and(|state| state.id == output);
+        if let Some(Job { path, .. }) = jobs.iter().find(|job| is_it(&job.path)) {
             bail!("{}: is also the output; write to another file", path.display());
         }
     }
@@ -300,10 +301,7 @@ fn check_texts(wanted: &Wanted, memory: u64) -> Result<()> {
 fn open(path: &Path) -> Result<Option<(Index, Form)>> {
     let name = || path.display().to_string();
     let file = umbel_io::open(path).with_context(name)?;
-    if !crate::is_index(path) {
-        return Ok(None);
-    }
-    Ok(Some(opened::open(file).with_context(name)?))
+    begins_as_index(&file).then(|| opened::open(file)).transpose().with_context(name)
 }
 
 /// Which files have to be read, and which blocks of them.

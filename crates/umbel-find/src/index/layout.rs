@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,11 +24,14 @@ pub const MAGIC: [u8; 8] = *b"\x89UMIDX\r\n";
 
 /// Whether the file at `path` begins like an index; false if it cannot be read, or only once.
 pub fn is_index(path: &Path) -> bool {
-    let mut start = Vec::new();
-    // Bytes read from a pipe are gone.
-    path.is_file()
-        && File::open(path).and_then(|file| file.take(8).read_to_end(&mut start)).is_ok()
-        && start == MAGIC
+    // Opening a pipe would wait for a writer.
+    path.is_file() && File::open(path).is_ok_and(|file| begins_as_index(&file))
+}
+
+/// As [`is_index`], for an open file; what is read from it next stays the same.
+pub(crate) fn begins_as_index(file: &impl ReadAt) -> bool {
+    let mut start = [0; MAGIC.len()];
+    file.read_exact_at(&mut start, 0).is_ok() && start == MAGIC
 }
 
 /// The highest number of a compression.

@@ -369,11 +369,7 @@ fn summary_json(file: &Searched, column: &str) -> Value {
         groups.filter(|(_, group)| which(group)).map(|(number, _)| number).collect()
     };
     let bytes = |which: fn(&RowGroup) -> bool| -> u64 {
-        file.row_groups
-            .iter()
-            .filter(|group| which(group))
-            .map(|group| group.bytes)
-            .fold(0, u64::saturating_add)
+        bytes_of(file.row_groups.iter().filter(|group| which(group)))
     };
     json!({
         "type": "parquet_row_groups",
@@ -387,20 +383,22 @@ fn summary_json(file: &Searched, column: &str) -> Value {
     })
 }
 
+/// The bytes of row groups; a damaged footer may declare any.
+fn bytes_of<'a>(groups: impl Iterator<Item = &'a RowGroup>) -> u64 {
+    groups.map(|group| group.bytes).fold(0, u64::saturating_add)
+}
+
 /// What a reader would read of all files for all of the keys together.
 fn summary(which: &Which<'_>, column: &str) -> String {
     let groups = || which.files.iter().flat_map(|file| &file.row_groups);
     let to_read = || groups().filter(|group| group.is_to_read);
-    let bytes = |groups: &mut dyn Iterator<Item = &RowGroup>| {
-        Size(groups.map(|group| group.bytes).fold(0, u64::saturating_add))
-    };
     let mut text = format!(
         "umbel: {} of {} in {} may hold one of the keys: a reader needs {} of the {} in column {column}",
         Count(to_read().count() as u64),
         counted(groups().count() as u64, "row group"),
         counted(which.files.len() as u64, "file"),
-        bytes(&mut to_read()),
-        bytes(&mut groups())
+        Size(bytes_of(to_read())),
+        Size(bytes_of(groups()))
     );
     let unfiltered = groups().filter(|group| group.is_unfiltered).count();
     if unfiltered > 0 {
