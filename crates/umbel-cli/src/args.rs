@@ -8,7 +8,7 @@ mod work;
 use clap::Parser;
 
 pub(crate) use filters::{ForeignArgs, FormatArgs, ReadArgs, SecretArgs};
-pub(crate) use output::{LABELS, OutputArgs, Print, PrintArgs, ReplaceArgs, ResultArgs};
+pub(crate) use output::{LABELS, OutputArgs, Print, PrintArgs, ReplaceArgs};
 pub(crate) use signatures::{ListArgs, SignArgs, TrustArgs};
 pub(crate) use work::{
     ExplainArgs, LinesArgs, MostArgs, NamesArgs, NormalForm, Quotes, RecordArgs, Voice, Work,

@@ -25,6 +25,7 @@ pub(crate) fn of<T: Copy + Send + Sync + 'static, const N: usize>(
 }
 
 /// A parser of values that are one of some names, maybe followed by a number as in `counting:8`.
+#[derive(Clone)]
 pub(crate) struct OneOf<T> {
     /// Each name, and what it means.
     names: Vec<(&'static str, &'static str)>,
@@ -85,12 +86,6 @@ pub(crate) fn targets<T>() -> OneOf<T> {
 
 pub(crate) fn key_types<T>() -> OneOf<T> {
     OneOf::new(KeyType::ALL.iter().map(|key_type| (key_type.name(), "")))
-}
-
-impl<T> Clone for OneOf<T> {
-    fn clone(&self) -> Self {
-        Self { names: self.names.clone(), value: PhantomData }
-    }
 }
 
 impl<T> TypedValueParser for OneOf<T>

@@ -71,12 +71,10 @@ pub(crate) fn read(
             path.display(),
             lines.filter.format()
         ),
-        Filter::Own(own) => {
-            notes.as_ref().map_or(Ok(()), |notes| notes.take_in(own, file))?;
-            Ok(filter)
-        }
-        Filter::Foreign(_) => Ok(filter),
+        Filter::Own(own) => notes.as_ref().map_or(Ok(()), |notes| notes.take_in(own, file))?,
+        Filter::Foreign(_) => {}
     }
+    Ok(filter)
 }
 
 /// The filter in `file`, when it is a blocked one of umbel that does not fit within the cap.

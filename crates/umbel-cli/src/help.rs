@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fmt::Write as _;
 
 use anyhow::{Result, anyhow};
 use clap::builder::StyledStr;
@@ -34,19 +33,13 @@ umbel filter build -o seen.umbel urls.txt   a Bloom filter of the lines
 impl About {
     fn examples_text(&self) -> String {
         let width = self.examples().map(|(command, _)| command.len()).max().unwrap_or(0);
-        let mut text = heading("Examples") + "\n";
-        for (command, what) in self.examples() {
-            let _ = writeln!(text, "  {command:width$}   {what}");
-        }
-        text
+        let line = |(command, what)| format!("  {command:width$}   {what}\n");
+        heading("Examples") + "\n" + &self.examples().map(line).collect::<String>()
     }
 
     fn codes_text(&self) -> String {
-        let mut text = heading("Exit status") + "\n";
-        for (code, meaning) in self.codes() {
-            let _ = writeln!(text, "  {code}  {meaning}");
-        }
-        text
+        let line = |(code, meaning)| format!("  {code}  {meaning}\n");
+        heading("Exit status") + "\n" + &self.codes().map(line).collect::<String>()
     }
 }
 

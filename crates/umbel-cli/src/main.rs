@@ -90,7 +90,8 @@ fn main() -> ExitCode {
         report::be_quiet();
     }
     let empty_ok = given("empty_ok");
-    let outcome = verb.run(arguments).map(|outcome| if empty_ok { Outcome::Done } else { outcome });
+    let outcome =
+        (verb.run)(arguments).map(|outcome| if empty_ok { Outcome::Done } else { outcome });
     end(outcome, Some(verb))
 }
 

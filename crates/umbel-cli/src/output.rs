@@ -122,8 +122,8 @@ pub(crate) fn check_target(to: Option<&Path>, writes: FileType, force: bool) -> 
 }
 
 /// As [`check_target`], of lines.
-pub(crate) fn check_lines(LinesArgs { output, work, .. }: &LinesArgs) -> Result<()> {
-    check_target(output.to.file(), work.writes(), output.to.replace.force)
+pub(crate) fn check_lines(LinesArgs { to, work, .. }: &LinesArgs) -> Result<()> {
+    check_target(to.file(), work.writes(), to.replace.force)
 }
 
 /// Prints text, noticing when nobody reads it.

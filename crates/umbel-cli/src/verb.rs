@@ -75,7 +75,8 @@ const TWO: (&str, &str) = ("2", "an error; the message is on standard error");
 pub(crate) struct Entry {
     pub(crate) about: About,
     define: fn(Command) -> Command,
-    run: fn(&ArgMatches) -> anyhow::Result<Outcome>,
+    /// Does its work with the options that were typed.
+    pub(crate) run: fn(&ArgMatches) -> anyhow::Result<Outcome>,
 }
 
 /// Verbs under a heading.
@@ -117,11 +118,6 @@ impl Entry {
     /// The first line of its help.
     pub(crate) fn line(&self) -> String {
         self.define().get_about().map(ToString::to_string).unwrap_or_default()
-    }
-
-    /// Does its work with the options that were typed.
-    pub(crate) fn run(&self, typed: &ArgMatches) -> anyhow::Result<Outcome> {
-        (self.run)(typed)
     }
 
     /// The verb with its options and their help.

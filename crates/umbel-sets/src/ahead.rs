@@ -23,9 +23,13 @@ pub(crate) fn read_ahead(
     let shared = Arc::new(Shared { file, state, changed });
     let copy = Arc::clone(&shared);
     let (to_thread, handed) = mpsc::channel();
-    let thread =
-        thread::Builder::new().spawn(move || handed.recv().map(|source| copy.copy(source)));
-    if thread.is_err() {
+    let work = move || {
+        let Ok(source) = handed.recv() else { return };
+        let end = copy.copy_from(source);
+        copy.state().end = Some(end);
+        copy.changed.notify_all();
+    };
+    if thread::Builder::new().spawn(work).is_err() {
         return Ok(source);
     }
     to_thread.send(source).expect("the thread waits for it");
@@ -49,12 +53,6 @@ struct State {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nothing panics with it")
-    }
-
-    fn copy(self: Arc<Self>, source: Box<dyn Read + Send>) {
-        let end = self.copy_from(source);
-        self.state().end = Some(end);
-        self.changed.notify_all();
     }
 
     fn copy_from(self: &Arc<Self>, mut source: Box<dyn Read + Send>) -> io::Result<()> {
@@ -131,17 +129,15 @@ mod tests {
 
     #[test]
     fn an_error_comes_when_it_is_reached() {
-        struct Fails(&'static [u8]);
+        struct Fails;
         impl Read for Fails {
-            fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-                match self.0.read(bytes)? {
-                    0 => Err(io::Error::other("it fails")),
-                    read => Ok(read),
-                }
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("it fails"))
             }
         }
         let (_dir, options) = workplace(b'\n');
-        let mut ahead = read_ahead(Box::new(Fails(b"abc")), &options.resources).unwrap();
+        let source = b"abc".chain(Fails);
+        let mut ahead = read_ahead(Box::new(source), &options.resources).unwrap();
         let mut some = Vec::new();
         assert_eq!(ahead.read_to_end(&mut some).unwrap_err().to_string(), "it fails");
         assert_eq!(some, b"abc");

@@ -74,9 +74,9 @@ pub fn align(
             && let Some(header) = rewritten.header()?
         {
             let format = &rewritten.format;
-            let columns =
-                |field: &String| format.columns("", &header.row, 0, slice::from_ref(field));
-            unknown.retain(|field| columns(field).is_err());
+            unknown.retain(|field| {
+                format.columns("", &header.row, 0, slice::from_ref(field)).is_err()
+            });
             match &first {
                 None => first = Some(header),
                 Some(first) if together => {
@@ -95,9 +95,9 @@ pub fn align(
             }
         }
         if moves || copied(&input) {
-            let mut copied = spool.add(input.name(), &mut rewritten)?.copied();
-            copied.renamed = moves;
-            aligned.push(copied);
+            let mut copy = spool.add(input.name(), &mut rewritten)?;
+            (copy.copied, copy.renamed) = (true, moves);
+            aligned.push(copy);
         } else {
             drop(reader);
             aligned.push(input);
@@ -306,14 +306,8 @@ fn order(wanted: &Names, found: &Names) -> Vec<u32> {
 
 /// The columns of a header whose names another one lacks, or has less often.
 fn beyond(names: &Names, others: &Names) -> Vec<u32> {
-    let (mut columns, mut rest) = (names.sorted(), others.sorted().into_iter().peekable());
-    columns.retain(|&column| {
-        let name = names.get(column);
-        while rest.next_if(|&other| others.get(other) < name).is_some() {}
-        rest.next_if(|&other| others.get(other) == name).is_none()
-    });
-    columns.sort_unstable();
-    columns
+    let found = (0..).zip(order(names, others));
+    found.filter(|(_, other)| *other == NONE).map(|(column, _)| column).collect()
 }
 
 /// A record's length without its end, and whether it is one: an empty line is not. A broken one has no known end.
@@ -632,21 +626,20 @@ impl<R: Read> Rewritten<R> {
             let is_header = self.format.header && !self.headed;
             let is_broken = found.is_err();
             let written = found.and_then(|is_row| {
-                if is_row
-                    && is_header
-                    && let Some(header) = &self.header
-                {
-                    self.out.extend_from_slice(header);
-                    self.out.push(b'\n');
-                } else if is_row {
-                    let width = self.width.map(|width| (width, self.form.ragged == Ragged::Pad));
-                    put(row, &self.values, &self.order, width, self.kinds, &mut self.out)?;
-                    if self.form.ragged != Ragged::Take && self.width.is_none() {
-                        self.width = Some(self.kinds[0].each(row, |_, _| Ok(()))?);
+                match &self.header {
+                    _ if !is_row => return Ok(false),
+                    Some(header) if is_header => self.out.extend_from_slice(header),
+                    _ => {
+                        let pads = self.form.ragged == Ragged::Pad;
+                        let width = self.width.map(|width| (width, pads));
+                        put(row, &self.values, &self.order, width, self.kinds, &mut self.out)?;
+                        if self.form.ragged != Ragged::Take && self.width.is_none() {
+                            self.width = Some(self.kinds[0].each(row, |_, _| Ok(()))?);
+                        }
                     }
-                    self.out.push(b'\n');
                 }
-                Ok(is_row)
+                self.out.push(b'\n');
+                Ok(true)
             });
             match written {
                 Ok(is_row) => self.headed |= is_row,

@@ -113,11 +113,6 @@ impl Input {
         }
     }
 
-    /// The same, marked as a copy of records.
-    pub(crate) fn copied(self) -> Self {
-        Self { copied: true, ..self }
-    }
-
     /// Makes an input of a regular file, as it is now: if it grows later, only its present bytes are read. It stays
     /// open.
     ///
@@ -443,7 +438,7 @@ impl SpoolWriter {
     /// [`Error::Temporary`].
     pub fn finish(self) -> Result<Input, Error> {
         let file = Arc::new(TempFile::finish(self.out)?);
-        Ok(Input::spooled(self.name, file, 0, self.length).copied())
+        Ok(Input { copied: true, ..Input::spooled(self.name, file, 0, self.length) })
     }
 }
 

@@ -22,21 +22,18 @@ pub(crate) struct LabelColumn<'a> {
 }
 
 impl<'a> LabelColumn<'a> {
-    pub(crate) fn new(
+    pub(crate) fn new<'n>(
         labels: Labels,
-        names: impl Iterator<Item = impl AsRef<str>>,
+        names: impl Iterator<Item = &'n str>,
         records: &'a Records,
     ) -> Self {
         let json = records.column().is_none();
         let commas = matches!(records, Records::Tsv { delimiter: b',', .. });
-        let label = |(number, name): (usize, _)| {
-            let name: &str = AsRef::as_ref(&name);
-            match labels {
-                Labels::Numbers => number.to_string(),
-                Labels::Names if json => serde_json::Value::from(name).to_string(),
-                // A tab or a line feed would end the column.
-                Labels::Names => name.replace(|c: char| c.is_control() || commas && c == ',', "?"),
-            }
+        let label = |(number, name): (usize, &str)| match labels {
+            Labels::Numbers => number.to_string(),
+            Labels::Names if json => serde_json::Value::from(name).to_string(),
+            // A tab or a line feed would end the column.
+            Labels::Names => name.replace(|c: char| c.is_control() || commas && c == ',', "?"),
         };
         let labels = (1..).zip(names).map(label).map(String::into_bytes).collect();
         Self { labels, between: if commas { b';' } else { b',' }, records }

@@ -123,10 +123,7 @@ impl Progress {
     /// # Errors
     /// [`Error::Cancelled`].
     pub fn check(&self) -> Result<(), Error> {
-        match self.cancelled.load(Ordering::Relaxed) {
-            true => Err(Error::Cancelled),
-            false => Ok(()),
-        }
+        if self.cancelled.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
     }
 
     /// Returns the bytes of input processed, over all passes.

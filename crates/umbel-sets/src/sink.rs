@@ -70,17 +70,11 @@ impl<'a> Sink<'a> {
 
     /// Writes a header, unless one was written before: it is not a line of the result.
     pub(crate) fn header(&mut self, row: Option<&[u8]>) -> Result<(), Error> {
-        match row {
-            Some(row) if !self.headed => {
-                self.headed = true;
-                match self.style {
-                    RowStyle::Behind(name, Some(column)) => {
-                        self.write(&[name.as_bytes(), &[column], row])
-                    }
-                    _ => self.write(&[row]),
-                }
-            }
-            _ => Ok(()),
+        let Some(row) = row.filter(|_| !self.headed) else { return Ok(()) };
+        self.headed = true;
+        match self.style {
+            RowStyle::Behind(name, Some(column)) => self.write(&[name.as_bytes(), &[column], row]),
+            _ => self.write(&[row]),
         }
     }
 

@@ -164,10 +164,11 @@ impl Stream {
         options: &Options,
         room: u64,
     ) -> Result<Input> {
-        let row_by_row = self.rewrites(options);
+        let copied = self.rewrites(options);
         let (name, mut bytes) = self.open(threads, options, room)?;
-        let input = spool.add(&name, &mut *bytes)?;
-        Ok(if row_by_row { input.copied() } else { input })
+        let mut input = spool.add(&name, &mut *bytes)?;
+        input.copied = copied;
+        Ok(input)
     }
 }
 

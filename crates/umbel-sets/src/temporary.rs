@@ -63,7 +63,7 @@ pub(crate) struct TempFile {
     /// Folders that it can continue in.
     others: usize,
     /// Bytes written to it through [`Write`].
-    written: u64,
+    pub(crate) written: u64,
     /// Where its disk was full, and the file that continues it.
     rest: OnceLock<(u64, Box<Self>)>,
 }
@@ -97,24 +97,17 @@ impl TempFile {
         out.into_inner().map_err(|(error, file)| file.fail(error))
     }
 
-    /// Bytes written through [`Write`].
-    pub(crate) fn written(&self) -> u64 {
-        self.written
-    }
-
     /// Fills `bytes` from `offset`.
     pub(crate) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
-        let (end, rest) = match self.rest.get() {
-            Some((end, rest)) => (*end, Some(rest)),
-            None => (u64::MAX, None),
-        };
+        let rest = self.rest.get();
+        let end = rest.map_or(u64::MAX, |(end, _)| *end);
         let here = (bytes.len() as u64).min(end.saturating_sub(offset)) as usize;
         let (here, there) = bytes.split_at_mut(here);
         if !here.is_empty() {
             self.file.read_exact_at(here, offset).map_err(|error| self.fail(error))?;
         }
         match rest {
-            Some(rest) if !there.is_empty() => {
+            Some((_, rest)) if !there.is_empty() => {
                 rest.read_exact_at(there, offset + here.len() as u64 - end)
             }
             _ => Ok(()),

@@ -81,9 +81,7 @@ pub(crate) fn lines(range: Range<u32>) -> Vec<u8> {
 /// The lines of `bytes`; bytes after the last end, if any, are a line.
 pub(crate) fn lines_of(bytes: &[u8], separator: u8) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == separator).collect();
-    if lines.last().is_some_and(|last| last.is_empty()) {
-        lines.pop();
-    }
+    lines.pop_if(|last| last.is_empty());
     lines
 }
 

@@ -68,16 +68,6 @@ impl PrintArgs {
     }
 }
 
-/// Where the result goes, or how much of it there is.
-#[derive(Debug, Args)]
-pub(crate) struct ResultArgs {
-    #[command(flatten)]
-    pub(crate) to: OutputArgs,
-    /// Print only the number of lines
-    #[arg(long, conflicts_with_all = ["output", "explain"])]
-    pub(crate) total: bool,
-}
-
 /// What stands for a file in front of a line.
 pub(crate) const LABELS: [Choice<Labels>; 2] = [
     ("numbers", "Its number among the files, from 1", Labels::Numbers),

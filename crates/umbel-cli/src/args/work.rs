@@ -8,7 +8,7 @@ use umbel_io::compression::Compression;
 use umbel_numbers::Bytes;
 use umbel_sets::{Bad, Empty, Missing, Ragged};
 
-use super::ResultArgs;
+use super::OutputArgs;
 use crate::choices::{self, Choice};
 use crate::target::FileType;
 
@@ -250,7 +250,10 @@ pub(crate) struct ExplainArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LinesArgs {
     #[command(flatten)]
-    pub(crate) output: ResultArgs,
+    pub(crate) to: OutputArgs,
+    /// Print only the number of lines
+    #[arg(long, conflicts_with_all = ["output", "explain"])]
+    pub(crate) total: bool,
     #[command(flatten)]
     pub(crate) work: Work,
     #[command(flatten)]

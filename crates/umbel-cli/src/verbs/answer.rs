@@ -29,12 +29,9 @@ pub(super) fn finish(
     rate: Option<f64>,
 ) -> Result<Outcome> {
     run.check_keyed(&report)?;
-    report.error = rate.map(|rate| {
-        if invert {
-            ErrorBound { extra: 0.0, missing: rate }
-        } else {
-            ErrorBound { extra: rate, missing: 0.0 }
-        }
+    report.error = rate.map(|rate| match invert {
+        true => ErrorBound { extra: 0.0, missing: rate },
+        false => ErrorBound { extra: rate, missing: 0.0 },
     });
     run.finish(&report, if invert { "absent" } else { "found" }, None, &[]);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })

@@ -158,9 +158,6 @@ fn dedup(args: &DedupArgs) -> Result<Outcome> {
     let about = Job { verb: "dedup", inputs: &inputs, options: &options };
     let outcome = select(&|| job.plan(), &|out| job.run(out), &about, &args.lines, run, found)?;
     // A search for repeats may find nothing; removing repeats always succeeds, even for an empty list.
-    Ok(if args.repeated || args.unique || args.at_least.is_some() {
-        outcome
-    } else {
-        Outcome::Done
-    })
+    let searches = args.repeated || args.unique || args.at_least.is_some();
+    Ok(if searches { outcome } else { Outcome::Done })
 }

@@ -106,7 +106,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     };
     files.check()?;
     for file in [&args.added, &args.changed, &args.removed, &args.kept].into_iter().flatten() {
-        target::check(file, args.lines.work.writes(), args.lines.output.to.replace.force)?;
+        target::check(file, args.lines.work.writes(), args.lines.to.replace.force)?;
     }
     check_lines(&args.lines)?;
     let mut options = lines::options_of_several(&args.lines.work, &args.files, false)?;
@@ -154,7 +154,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     if args.lines.explain.explain {
         return only_print(explain::operation(&job.plan()?, &about, args.lines.work.voice.json));
     }
-    let report = if args.lines.output.total {
+    let report = if args.lines.total {
         let report = job.run(&mut |_, _| Ok(()))?;
         let Changes { removed, added, changed, kept, .. } = report.changes.unwrap_or_default();
         let changed = if keyed { format!("\t{changed}") } else { String::new() };
@@ -169,7 +169,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
             _ => Marks::InFront,
         };
         let also = Also { old: args.old || args.symmetric, uneven: args.counts };
-        write_lines(args.lines.output.to.file(), |out| match args.cells {
+        write_lines(args.lines.to.file(), |out| match args.cells {
             true => Ok(changes::write_cells(&job, &args.tolerance, out)?),
             false => Ok(changes::write(&job, marks, also, &args.tolerance, out)?),
         })?

@@ -26,15 +26,11 @@ impl Job<'_> {
             let (name, bytes) = (input.name(), Size(input.length()));
             text += &format!("input    {name}: {bytes}, about {}\n", counted(*lines, "line"));
         }
-        let key = self.key();
+        let key = self.options.form.records.key();
         if !key.is_empty() {
             text += &format!("key      {}\n", key.join(", "));
         }
         text
-    }
-
-    fn key(&self) -> &[String] {
-        self.options.form.records.key()
     }
 }
 
@@ -63,7 +59,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
         });
         let object = json!({
             "type": "explain", "verb": job.verb, "strategy": strategy, "exact": exact,
-            "memory": memory, "threads": threads, "key": job.key(),
+            "memory": memory, "threads": threads, "key": job.options.form.records.key(),
             "inputs": inputs.collect::<Vec<_>>(), "distinct": plan.distinct, "compared": plan.compared,
             "filters": filters.collect::<Vec<_>>(), "table_bytes": plan.table, "passes": plan.passes,
             "pairs": plan.pairs, "bytes_read": plan.bytes_read, "bytes_spilled": plan.bytes_spilled,

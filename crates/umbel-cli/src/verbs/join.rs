@@ -100,12 +100,12 @@ pub(crate) fn join(args: &JoinArgs) -> Result<Outcome> {
         .with_unpaired(unpaired)
         .with_partners(partners)
         .with_prefixes([args.left_prefix.as_deref(), args.prefix.as_deref()]);
-    let job = if args.lines.output.total { job.only_counted() } else { job };
+    let job = if args.lines.total { job.only_counted() } else { job };
     let about = Job { verb: "join", inputs: &inputs, options: &options };
     let plan = job.plan()?;
     let read: u64 = plan.lines.iter().sum();
     // A count alone takes no time.
-    if plan.product > MANY * read.max(100_000) && !args.lines.output.total {
+    if plan.product > MANY * read.max(100_000) && !args.lines.total {
         say(&format!(
             "umbel: warning: about {} rows; some keys have many rows in both files (--first uses one partner per row)",
             Count(plan.pairs.unwrap_or(0))

@@ -93,7 +93,7 @@ umbel match --fields -k 1 nets.txt a.log   log lines whose first word is in a li
 const NORMALIZED: [&str; 4] = ["ignore_case", "trim", "crlf", "normalize"];
 
 fn match_lines(args: &MatchArgs) -> Result<Outcome> {
-    let (path, to) = (args.entries.as_path(), args.lines.output.to.file());
+    let (path, to) = (args.entries.as_path(), args.lines.to.file());
     refuse_in_place_of(to, &[Some(&args.entries), args.secret.secret_file.as_ref()])?;
     check_lines(&args.lines)?;
     let list = lines::are_standard(&args.files, &args.lines.work).then_some("list");
@@ -122,7 +122,7 @@ fn match_lines(args: &MatchArgs) -> Result<Outcome> {
     let find = |keys: &[&[u8]], found: &mut [bool]| list.find_all(keys, found);
     let longest: &LongestPrefix<'_> = &|key| list.longest(key);
     let shown = args.show_prefix.then_some(longest);
-    let ((), report) = write_result(to, args.lines.output.total, |out| {
+    let ((), report) = write_result(to, args.lines.total, |out| {
         let mut query = Query::of_list(&find, shown, list.bytes(), args.invert, out, options)?;
         answer::each_source(&mut query, sources, options)?;
         Ok(((), query.finish()?))

@@ -17,14 +17,14 @@ pub(super) fn select(
     plan: &dyn Fn() -> Result<SetPlan, Error>,
     job: &dyn Fn(&mut (dyn Write + Send)) -> Result<Report, Error>,
     about: &Job<'_>,
-    LinesArgs { output, work, explain }: &LinesArgs,
+    LinesArgs { to, total, work, explain }: &LinesArgs,
     run: Run,
     found: &str,
 ) -> Result<Outcome> {
     if explain.explain {
         return only_print(explain::operation(&plan()?, about, work.voice.json));
     }
-    let ((), report) = write_result(output.to.file(), output.total, |out| Ok(((), job(out)?)))?;
+    let ((), report) = write_result(to.file(), *total, |out| Ok(((), job(out)?)))?;
     let hints = hints(about, report.found, work);
     run.finish(&report, found, None, &hints);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })

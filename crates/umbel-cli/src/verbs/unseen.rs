@@ -252,31 +252,23 @@ fn in_pieces(
 
 /// Refuses options of a new filter that contradict the existing one.
 fn check_options(plan: &Plan, args: &UnseenArgs) -> Result<()> {
-    let differs = |option: &str, asked: String, found: String| -> Result<()> {
-        bail!(
+    // For coded filters, the plan may set the width of the codes.
+    let is_open = |kind| kind == Variant::Coded { code_bits: None } && plan.kind() == Kind::Coded;
+    let kind = args.kind.filter(|&kind| kind != plan.variant() && !is_open(kind));
+    let keys = args.keys.map(|keys| keys.0).filter(|keys| *keys != plan.keys());
+    let fpp = args.fpp.map(|fpp| fpp.0).filter(|fpp| *fpp != plan.fpp());
+    let differ = [
+        kind.map(|kind| ("--kind", kind.to_string(), plan.variant().to_string())),
+        keys.map(|keys| ("--keys", keys.to_string(), plan.keys().to_string())),
+        fpp.map(|fpp| ("--fpp", fpp.to_string(), plan.fpp().to_string())),
+    ];
+    match differ.into_iter().flatten().next() {
+        Some((option, asked, found)) => bail!(
             "{option} {asked} describes a new filter, and this one has {found}; omit {option}, or name a filter that does \
              not exist yet"
-        )
-    };
-    // For coded filters, the plan may set the width of the codes.
-    let left = Variant::Coded { code_bits: None };
-    if let Some(kind) = args.kind
-        && kind != plan.variant()
-        && (kind != left || plan.kind() != Kind::Coded)
-    {
-        differs("--kind", kind.to_string(), plan.variant().to_string())?;
+        ),
+        None => Ok(()),
     }
-    if let Some(keys) = args.keys
-        && keys.0 != plan.keys()
-    {
-        differs("--keys", keys.0.to_string(), plan.keys().to_string())?;
-    }
-    if let Some(fpp) = args.fpp
-        && fpp.0 != plan.fpp()
-    {
-        differs("--fpp", fpp.0.to_string(), plan.fpp().to_string())?;
-    }
-    Ok(())
 }
 
 /// Does the work. On a signal to stop, saves what was printed and ends the process; a second signal ends it at once.

@@ -9,6 +9,7 @@
 use std::fs;
 
 use crate::console::{Shell, renew, root};
+use crate::util::names;
 
 macro_rules! cases {
     ($($name:ident)*) => {
@@ -19,12 +20,8 @@ macro_rules! cases {
 
         #[test]
         fn every_file_is_read() {
-            let folder = root().join("crates/umbel-cli/tests/cases");
-            let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-            let mut files: Vec<_> =
-                files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
-            files.sort();
-            assert_eq!(files, [$(stringify!($name)),*]);
+            let files = names(&root().join("crates/umbel-cli/tests/cases"));
+            assert_eq!(files, [$(concat!(stringify!($name), ".md")),*]);
         }
     };
 }

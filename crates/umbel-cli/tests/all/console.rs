@@ -214,22 +214,15 @@ fn renewed(shown: &str, printed: &str) -> String {
 }
 
 /// Whether a line is as shown, where `[..]` stands for anything.
-fn fits(shown: &str, mut printed: &str) -> bool {
-    let mut parts = shown.split("[..]");
-    let first = parts.next().unwrap_or_default();
-    let Some(rest) = printed.strip_prefix(first) else { return false };
-    printed = rest;
-    let mut parts = parts.peekable();
-    let mut open = false;
-    while let Some(part) = parts.next() {
-        open = true;
-        if parts.peek().is_none() {
-            return printed.ends_with(part);
-        }
-        let Some(at) = printed.find(part) else { return false };
-        printed = &printed[at + part.len()..];
-    }
-    open || printed.is_empty()
+fn fits(shown: &str, printed: &str) -> bool {
+    let Some((start, rest)) = shown.split_once("[..]") else { return shown == printed };
+    let (parts, end) = rest.rsplit_once("[..]").unwrap_or(("", rest));
+    let between = printed.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
+    let mut parts = parts.split("[..]");
+    // Each part comes behind the one before.
+    between.is_some_and(|rest| {
+        parts.try_fold(rest, |rest, part| Some(rest.split_once(part)?.1)).is_some()
+    })
 }
 
 /// What is printed without what varies: times, and peak memory.

@@ -79,15 +79,10 @@ fn every_command_prints_what_its_page_shows() {
 fn links_lead_to_files() {
     for path in pages() {
         let page = fs::read_to_string(&path).unwrap();
-        for link in page.split("](").skip(1).filter_map(|rest| rest.split_once(')')) {
-            let file = link.0.split('#').next().unwrap();
+        for (link, _) in page.split("](").skip(1).filter_map(|rest| rest.split_once(')')) {
+            let file = link.split('#').next().unwrap();
             if !file.contains("://") {
-                assert!(
-                    path.parent().unwrap().join(file).exists(),
-                    "{}: {}",
-                    path.display(),
-                    link.0
-                );
+                assert!(path.parent().unwrap().join(file).exists(), "{}: {link}", path.display());
             }
         }
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use umbel_io::FileAt;
 
-use crate::util::{Folder, Random, long, urls};
+use crate::util::{Folder, Random, long, names, urls};
 
 #[cfg(unix)]
 const SIGNALS: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL];
@@ -138,10 +138,7 @@ fn a_run_killed_at_any_moment_leaves_the_old_file_or_the_new_one() {
         // The fastest of some, for other tests run meanwhile.
         let usual = (0..10).map(timed).min().unwrap();
         let new = folder.read("store/f");
-        let beside = || -> Vec<_> {
-            let names = fs::read_dir(folder.path("store")).unwrap();
-            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-        };
+        let beside = || names(&folder.path("store"));
         let (mut random, mut killed) = (Random(0), 0);
         for attempt in 0..attempts {
             let outcome = run().killed_after(usual.mul_f64(1.1 * random.fraction()));
@@ -185,16 +182,14 @@ fn a_filter_larger_than_the_cap_is_written_whole_or_not_at_all() {
 #[cfg(unix)]
 fn changed(arguments: &str, change: impl Fn(&Folder)) {
     let folder = folder();
-    folder.fifo("pipe");
-    let (names, filter) = (folder.names(), folder.read("seen"));
-    let mut run = folder.umbel(arguments).spawn();
-    let pipe = run.feed(&folder, "pipe");
+    let filter = folder.read("seen");
+    let (run, pipe) = folder.fed(arguments);
     // Where time stamps are coarse, a change at once would have the old one.
     thread::sleep(Duration::from_millis(20));
     change(&folder);
     let words = [": keys: changed while it was being read", "run again when nothing writes to it"];
     run.finish_after(pipe, &urls(500..1_000)).fails(&words);
-    assert_eq!(folder.names(), names);
+    assert_eq!(folder.names(), ["keys", "pipe", "seen"]);
     assert!(folder.read("seen") == filter);
 }
 
@@ -208,14 +203,8 @@ fn an_input_that_changes_meanwhile_is_noticed() {
         filter build -o seen --force --keys 20000 pipe keys, filter add seen pipe keys, \
         filter query -v seen pipe keys";
     for arguments in all.split(", ") {
-        changed(arguments, |folder| {
-            let file = OpenOptions::new().write(true).open(folder.path("keys")).unwrap();
-            file.set_len(1000).unwrap();
-        });
-        changed(arguments, |folder| {
-            let file = OpenOptions::new().write(true).open(folder.path("keys")).unwrap();
-            file.write_all_at(b"X", 100).unwrap();
-        });
+        changed(arguments, |folder| folder.open("keys").set_len(1000).unwrap());
+        changed(arguments, |folder| folder.open("keys").write_all_at(b"X", 100).unwrap());
         // Written anew, and longer.
         changed(arguments, |folder| folder.write("keys", urls(50_000..90_000)));
     }
@@ -227,7 +216,7 @@ fn changed_in_the_last_pass(folder: &Folder, arguments: &str, change: impl Fn(&F
     // The answer is more than a pipe holds; the pass waits where it begins.
     let mut out = run.stdout();
     out.read_exact(&mut [0; 66]).unwrap();
-    change(&OpenOptions::new().write(true).open(folder.path("a")).unwrap());
+    change(&folder.open("a"));
     let rest = thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
     let outcome = run.finish();
     rest.join().unwrap().unwrap();

@@ -13,9 +13,7 @@ fn adding_waits_for_whoever_adds() {
     folder.write("keys", urls(0..10_000));
     folder.umbel("filter build -o seen keys -q").run().done();
     folder.write("few", "after\n");
-    folder.fifo("slow");
-    let mut first = folder.umbel("filter add -q seen slow").spawn();
-    let pipe = first.feed(&folder, "slow");
+    let (mut first, pipe) = folder.fed("filter add -q seen pipe");
     let filter = File::open(folder.path("seen")).unwrap();
     first.until("it locked the filter", || filter.try_lock().is_err() || filter.unlock().is_err());
     let mut second = folder.umbel("filter add -q seen few").spawn();

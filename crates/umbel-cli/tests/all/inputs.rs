@@ -18,12 +18,10 @@ fn many(folder: &Folder, count: u32) -> Vec<u8> {
 fn a_file_among_many_that_changes_is_noticed() {
     let folder = Folder::new();
     let mut list = many(&folder, 100);
-    folder.fifo("pipe");
     list.extend(b"pipe\n");
     folder.write("list", list);
     // The files are noted before the pipe is read.
-    let mut running = folder.umbel("dedup --files-from list").spawn();
-    let pipe = running.feed(&folder, "pipe");
+    let (running, pipe) = folder.fed("dedup --files-from list");
     folder.write("0050", "another\nshared\n");
     running.finish_after(pipe, b"x\n").fails(&["0050", "changed"]);
 }

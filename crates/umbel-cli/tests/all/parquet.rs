@@ -147,17 +147,13 @@ fn filters_beyond_the_memory_cap_are_read_anew() {
             20,
             "{text}"
         );
-        let run = folder
-            .umbel(&format!("parquet which large.parquet -c id {options} --json"))
-            .stdin(lines(&keys))
-            .run();
-        let report = objects(&run.stderr).pop().unwrap();
+        let which = |how: &str| {
+            let job = format!("parquet which large.parquet -c id {options} {how}");
+            folder.umbel(&job).stdin(lines(&keys)).run()
+        };
+        let report = objects(&which("--json").stderr).pop().unwrap();
         let peak = report["peak_memory"].as_u64().unwrap();
         assert!(memory == "1GiB" || peak < (16 + 32) << 20, "{report}");
-        let run = folder
-            .umbel(&format!("parquet which large.parquet -c id {options} -q"))
-            .stdin(lines(&keys))
-            .run();
-        assert_eq!(run.text(), expected, "{memory}");
+        assert_eq!(which("-q").text(), expected, "{memory}");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use boon::{Compiler, SchemaIndex, Schemas};
+use boon::{Compiler, Schemas};
 use serde_json::Value;
 
 use crate::console::root;
@@ -18,22 +18,11 @@ fn schema() -> Value {
 }
 
 /// What checks documents by a schema.
-struct Validator {
-    schemas: Schemas,
-    index: SchemaIndex,
-}
-
-impl Validator {
-    fn new(schema: &Value) -> Self {
-        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-        compiler.add_resource("schema.json", schema.clone()).unwrap();
-        let index = compiler.compile("schema.json", &mut schemas).unwrap();
-        Self { schemas, index }
-    }
-
-    fn check(&self, document: &Value) -> Result<(), String> {
-        self.schemas.validate(document, self.index).map_err(|error| error.to_string())
-    }
+fn validator(schema: &Value) -> impl Fn(&Value) -> Result<(), String> {
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    compiler.add_resource("schema.json", schema.clone()).unwrap();
+    let index = compiler.compile("schema.json", &mut schemas).unwrap();
+    move |document| schemas.validate(document, index).map_err(|error| error.to_string())
 }
 
 /// The fields of objects that a part of the schema describes, with what it says of each.
@@ -206,7 +195,7 @@ const RUNS: &[(&str, &[&str])] = &[
 #[test]
 fn what_is_printed_as_json_follows_the_schema() {
     let schema = schema();
-    let validator = Validator::new(&schema);
+    let check = validator(&schema);
     let folder = with_filters();
     folder.write("ids", b"700\n-1\n");
     folder.write("raw", b"\xff\n");
@@ -218,7 +207,7 @@ fn what_is_printed_as_json_follows_the_schema() {
         let mut found = BTreeSet::new();
         for object in objects {
             let object: Value = serde_json::from_str(object).unwrap();
-            let checked = validator.check(&object);
+            let checked = check(&object);
             assert!(checked.is_ok(), "{arguments}: {object}: {}", checked.unwrap_err());
             let name = object["type"].as_str().unwrap().to_owned();
             // A new field is described before it is printed.
@@ -242,12 +231,12 @@ fn what_is_printed_as_json_follows_the_schema() {
 #[test]
 fn what_does_not_follow_the_schema_is_refused() {
     let schema = schema();
-    let validator = Validator::new(&schema);
+    let check = validator(&schema);
     let folder = with_filters();
     let report = |arguments: &str| -> Value {
         let report = folder.umbel(&format!("{arguments} --json")).run().stderr;
         let report: Value = serde_json::from_str(&report).unwrap();
-        assert!(validator.check(&report).is_ok(), "{report}");
+        assert!(check(&report).is_ok(), "{report}");
         report
     };
     let found = report("find words nowhere");
@@ -255,11 +244,11 @@ fn what_does_not_follow_the_schema_is_refused() {
     for (field, wrong) in [("type", "raport".into()), ("lines", "2".into()), ("exact", 1.into())] {
         let mut broken = report.clone();
         broken[field] = wrong;
-        assert!(validator.check(&broken).is_err(), "{field}");
+        assert!(check(&broken).is_err(), "{field}");
     }
     for (mut report, field) in [(report, "passes"), (found, "blocks_read")] {
         report.as_object_mut().unwrap().remove(field);
-        assert!(validator.check(&report).is_err(), "{field}");
+        assert!(check(&report).is_err(), "{field}");
     }
 }
 
@@ -282,11 +271,8 @@ fn the_least_memory_for_a_number_of_threads_is_that_of_the_page() {
     let page = page();
     let row = |name: &str| -> Vec<String> {
         let line = page.lines().find(|line| line.starts_with(name)).expect(name);
-        line.split('|')
-            .skip(2)
-            .map(|cell| cell.trim().to_owned())
-            .filter(|c| !c.is_empty())
-            .collect()
+        let cells = line.split('|').skip(2).map(str::trim);
+        cells.filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
     };
     let folder = Folder::new();
     folder.write("a", "1\n");

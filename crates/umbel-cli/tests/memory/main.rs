@@ -31,8 +31,7 @@ sys.exit(code)";
 
 /// A run whose memory is counted, for [`counted`].
 fn umbel(folder: &Folder, arguments: &str) -> Umbel {
-    let count = folder.program("python3", "-c").arg(COUNT).arg(env!("CARGO_BIN_EXE_umbel"));
-    arguments.split(' ').filter(|word| !word.is_empty()).fold(count, Umbel::arg)
+    folder.program("python3", "-c").arg(COUNT).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
 }
 
 /// What came of it; asserts that its peak was within a cap of so many MiB, and 32 MiB.

@@ -56,9 +56,12 @@ impl Folder {
     pub(crate) fn write_private(&self, name: &str, bytes: impl AsRef<[u8]>) {
         self.write(name, bytes);
         #[cfg(unix)]
-        umbel_io::Access::private()
-            .set(&OpenOptions::new().write(true).open(self.path(name)).unwrap())
-            .unwrap();
+        umbel_io::Access::private().set(&self.open(name)).unwrap();
+    }
+
+    /// A file that is there, to write anywhere in it.
+    pub(crate) fn open(&self, name: &str) -> File {
+        OpenOptions::new().write(true).open(self.path(name)).unwrap()
     }
 
     pub(crate) fn append(&self, name: &str, bytes: impl AsRef<[u8]>) {
@@ -111,7 +114,7 @@ pub(crate) struct Umbel {
 }
 
 impl Umbel {
-    fn args(mut self, arguments: &str) -> Self {
+    pub(crate) fn args(mut self, arguments: &str) -> Self {
         self.command.args(arguments.split_whitespace());
         self
     }
@@ -525,7 +528,8 @@ pub(crate) fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>>
     })
 }
 
-fn names(dir: &Path) -> Vec<String> {
+/// The names of what is in a folder.
+pub(crate) fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap();
     let mut names: Vec<_> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

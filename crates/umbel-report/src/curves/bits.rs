@@ -11,17 +11,13 @@ pub const RANGE: (f64, f64) = (0.5, 1e-9);
 /// Where the axis ends. Kinds that are always above it are named below the legend.
 pub const TOP: f64 = 4.0;
 
-fn rates() -> impl Iterator<Item = f64> + Clone {
-    log_steps(RANGE.0, RANGE.1, 40)
-}
-
 /// Returns the bits per key of a kind's plans divided by the bound; rates that it cannot keep are left out.
 pub fn curve(kind: Kind, keys: u64) -> Vec<Point> {
     let times = |fpp: f64| {
         let plan = Plan::for_keys(kind, keys, fpp).ok()?;
         Some((fpp, plan.bits_per_key() / -fpp.log2()))
     };
-    rates().filter_map(times).collect()
+    log_steps(RANGE.0, RANGE.1, 40).filter_map(times).collect()
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl<'a> BloomierBuild<'a> {
     /// [`Error::Memory`], with a cap that suffices, if the hashes of the planned keys do not fit; an invalid plan.
     pub fn new(plan: &Plan, hasher: KeyHasher, options: &'a Options) -> Result<Self, Error> {
         let scanner = Scanner::new(options, hasher.clone())?;
-        let Budget { threads, rest, bucketed, .. } = scanner.budget;
+        let Budget { threads, rest, .. } = scanner.budget;
         // Checked before the filter is allocated.
         if plan.bytes() > rest {
             let needed = plan.bytes().saturating_add(plan.keys().saturating_mul(21));
@@ -45,7 +45,7 @@ impl<'a> BloomierBuild<'a> {
         let working = builder.shard_bytes() * shards.min(threads) as u64;
         let room = scanner.budget.left(plan.bytes() + hashes.saturating_add(working))?;
         let hashes = (0..shards).map(|_| Mutex::default()).collect();
-        let gather = Gather { builder, hashes, most, bucketed, planned: plan.keys() };
+        let gather = Gather { builder, hashes, most, planned: plan.keys() };
         Ok(Self { scanner, hasher, gather, room, report: Report::default() })
     }
 
@@ -54,7 +54,9 @@ impl<'a> BloomierBuild<'a> {
     /// # Errors
     /// Read errors; [`Error::Filter`] if there are more different lines than planned.
     pub fn read<'r>(&mut self, from: impl Into<ReadFrom<'r>>) -> Result<(), Error> {
-        self.report.add(self.scanner.read(from, &self.gather.visit(self.room))?);
+        let (gather, bucketed) = (&self.gather, self.scanner.budget.bucketed);
+        let visit = Visit::new(self.room, || (gather, Buckets::new(gather.hashes.len(), bucketed)));
+        self.report.add(self.scanner.read(from, &visit)?);
         Ok(())
     }
 
@@ -80,15 +82,10 @@ struct Gather {
     hashes: Vec<Mutex<Vec<KeyHash>>>,
     /// The maximum number of hashes of a shard; at that number, duplicates are dropped.
     most: usize,
-    bucketed: usize,
     planned: u64,
 }
 
 impl Gather {
-    fn visit(&self, room: u64) -> Visit<'_> {
-        Visit::new(room, move || (self, Buckets::new(self.hashes.len(), self.bucketed)))
-    }
-
     fn take(&self, shard: usize, bucket: &[KeyHash]) -> Result<(), Error> {
         let mut hashes = self.hashes[shard].lock().expect("no worker panics");
         if hashes.capacity() == 0 {

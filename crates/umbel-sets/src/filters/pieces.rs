@@ -276,7 +276,7 @@ impl Hashes {
         &self,
         mut each: impl FnMut(&[KeyHash], bool) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (mut at, noted, end) = (0, spilled(self.noted), self.file.written());
+        let (mut at, noted, end) = (0, spilled(self.noted), self.file.written);
         let mut bytes = PageBuffer::new(16 * BATCH);
         let mut hashes = Vec::with_capacity(BATCH);
         while at < end {

@@ -78,7 +78,7 @@ impl<'a> Query<'a> {
             panic!("lists have no labels")
         };
         assert!(!self.absent && asked.len() == names.len(), "each filter has one name");
-        *column = Some(LabelColumn::new(labels, names.iter(), records));
+        *column = Some(LabelColumn::new(labels, names.iter().map(String::as_str), records));
         self.out = self.out.with_style(RowStyle::Behind("filters", records.column()));
         self
     }

@@ -56,9 +56,8 @@ impl Run<'_> {
         }
         let (mut sorting, mut text) = (Sorting::new(u64::MAX, 2 * memory, &self.disk), Vec::new());
         let doubtful = |lines: &Lines<'_>, keep: &mut [bool]| {
-            let mut picked = Picked::default();
-            picked.pick(doubt.as_ref(), lines.hashes());
-            picked.indexes.iter().for_each(|&i| keep[i] = true);
+            keep.fill(true);
+            doubt.iter().for_each(|doubt| doubt.contains_all(lines.hashes(), keep));
             Ok(())
         };
         let gather = |lines: &Lines<'_>| {

@@ -59,8 +59,7 @@ impl LookUp<'_, '_> {
 
 impl Work for (&LookUp<'_, '_>, Local) {
     fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        let (LookUp { doubt, keys, rule, given, spilled, .. }, local) = self;
-        let Local { picked, kept, .. } = local;
+        let (LookUp { doubt, keys, rule, given, spilled, .. }, Local { picked, kept, .. }) = self;
         // Lines that are not looked up are all wanted, or none are.
         let wanted = rule.wants(0);
         keep.fill(wanted);

@@ -14,7 +14,6 @@ use umbel_io::threads::on_parts;
 
 use super::SetOperation;
 use super::prelude::*;
-use super::rule::Whose;
 use crate::input::Reader;
 use crate::line_counter::MARK;
 use crate::pages::{PAGE, within_page};
@@ -62,7 +61,7 @@ impl Merged {
 impl SetOperation<'_> {
     /// Whether a merge can give the result: some lines of the first input, or the distinct lines of the only one.
     pub(super) fn can_merge(&self) -> bool {
-        let of_one = self.rule.whose == Whose::First || self.inputs.len() == 1;
+        let of_one = self.rule.first_only || self.inputs.len() == 1;
         let Rule { at_least, counted, every, numbered, .. } = self.rule;
         let places = numbered || self.groups();
         let wanted = of_one && at_least < 2 && counted.is_none() && !every && !places;
@@ -234,9 +233,8 @@ impl<'a> Worker<'a> {
         let separator = options.form.records.end();
         let mut bytes = 0;
         for cursor in &mut self.cursors {
-            let bound = |key: &Option<Vec<u8>>, none| match key {
-                Some(key) => lower_bound(&cursor.reader, key, separator),
-                None => Ok(none),
+            let bound = |key: &Option<Vec<u8>>, none| {
+                key.as_ref().map_or(Ok(none), |key| lower_bound(&cursor.reader, key, separator))
             };
             let range = bound(&from, 0)?..bound(&until, cursor.reader.input().length())?;
             if range.start > range.end {
@@ -547,8 +545,7 @@ mod tests {
 
         /// A line moved anywhere else is found.
         #[test]
-        fn a_line_out_of_order_is_always_found(files in sorted(), input in any::<usize>(), from in any::<usize>(), to in any::<usize>()) {
-            let mut files = files;
+        fn a_line_out_of_order_is_always_found(mut files in sorted(), input in any::<usize>(), from in any::<usize>(), to in any::<usize>()) {
             let number = input % files.inputs.len();
             let mut lines = lines_of(&files.inputs[number], files.separator);
             if lines.len() < 2 {

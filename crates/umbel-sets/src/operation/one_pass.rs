@@ -174,8 +174,7 @@ impl WrittenLines {
         // The other shards are about to do the same.
         let all = (held + plan.bytes()).saturating_mul(self.shards);
         self.budget.check_filters(self.beside.saturating_add(all))?;
-        let link = of_hashes(&plan)?;
-        self.links.push(link);
+        self.links.push(of_hashes(&plan)?);
         self.left = keys;
         Ok(())
     }

@@ -292,10 +292,9 @@ impl SetOperation<'_> {
         samples: Option<&[Sample; 2]>,
     ) -> Result<SetPlan, Error> {
         let budget = &self.budget;
-        let lines_of = |lines: &[u64]| lines.iter().sum::<u64>();
         let (from, others) = (0..self.from(), gathered.clone());
         let [first, other] = [&from, &others].map(|range| lengths(&self.inputs[range.clone()]));
-        let [lines, keys] = [&from, &others].map(|range| lines_of(&plan.lines[range.clone()]));
+        let [lines, keys] = [&from, &others].map(|range| plan.lines[range.clone()].iter().sum());
         plan.compared = keys;
         let length = other / keys.max(1);
         plan.table = Budget::held(length, plan.table);

@@ -14,8 +14,8 @@ use crate::table::{Cursor, Entry};
 /// Which lines an operation selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
-    /// Whose lines may be selected: the first input's, or all inputs'.
-    pub(super) whose: Whose,
+    /// Whether only lines of the first input may be selected, not of all inputs.
+    pub(super) first_only: bool,
     /// The minimum number of occurrences, or of inputs that have the line.
     pub(super) at_least: u64,
     /// The maximum number of occurrences.
@@ -45,12 +45,6 @@ pub(super) enum Need {
     AtLeast(usize),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
-    First,
-    All,
-}
-
 /// The join with the other inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Others {
@@ -65,7 +59,7 @@ pub(super) enum Others {
 impl Rule {
     /// Each different line of all inputs, once.
     pub(super) const DISTINCT: Self = Self {
-        whose: Whose::All,
+        first_only: false,
         at_least: 1,
         at_most: u64::MAX,
         counted: None,
@@ -83,7 +77,7 @@ impl Rule {
 
     /// Lines of the first input that the others decide: each different one, or every occurrence.
     pub(super) const fn of_first(others: Others, every: bool) -> Self {
-        Self { whose: Whose::First, others, every, ..Self::DISTINCT }
+        Self { first_only: true, others, every, ..Self::DISTINCT }
     }
 
     /// Which of the lines with the same key are selected, and whether they are counted.
@@ -101,10 +95,7 @@ impl Rule {
 
     /// The number of inputs, from the first on, whose lines may be selected.
     pub(super) fn inputs(self, all: usize) -> usize {
-        match self.whose {
-            Whose::First => all.min(1),
-            Whose::All => all,
-        }
+        if self.first_only { all.min(1) } else { all }
     }
 
     /// The inputs whose keys are gathered, if keys decide: the smallest one, by these numbers of lines, that contains

@@ -316,8 +316,7 @@ impl Run<'_> {
         let numbers =
             rule.numbered.then(|| Numbers::new(self.inputs, self.scanner.format.kind.end()));
         let output = Mutex::new(ResultWriter::new(results, numbers, sink)?);
-        let (once, words, numbered) = (rule.at_least < 2, rule.words(), rule.numbered);
-        let write = Write { doubt, from, once, words, numbered, output: &output };
+        let write = Write { doubt, from, rule, output: &output };
         // The merge has a quarter.
         let spare = (budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()))
             .max(budget.long_line());

@@ -1,7 +1,6 @@
 //! A set operation and its settings.
 
 use super::prelude::*;
-use super::rule::Whose;
 use super::{Distinct, Keep, Top};
 
 /// The share of memory for ordering results, 1 in this many, next to the operation that selects them.
@@ -30,8 +29,7 @@ impl<'a> SetOperation<'a> {
         rule: Rule,
         options: &'a Options,
     ) -> Result<Self, Error> {
-        let budget = options.resources.budget()?;
-        Ok(Self::within(budget, inputs, rule, options))
+        Ok(Self::within(options.resources.budget()?, inputs, rule, options))
     }
 
     pub(super) fn within(
@@ -108,8 +106,7 @@ impl<'a> SetOperation<'a> {
     /// unchanged.
     #[must_use]
     pub fn every(self, all: bool) -> Self {
-        let every = all && self.rule.whose == Whose::First;
-        Self { rule: Rule { every, ..self.rule }, ..self }
+        Self { rule: Rule { every: all && self.rule.first_only, ..self.rule }, ..self }
     }
 
     /// Uses filters alone and reads every input once. A line is wrongly left out or, if other inputs matter, wrongly
@@ -144,9 +141,9 @@ impl<'a> SetOperation<'a> {
     }
 
     pub(super) fn scanner(&self, hasher: impl Into<LineHasher>) -> Result<Scanner<'a>, Error> {
-        let scanner = Scanner::within(self.budget, self.options, hasher)?;
-        let by_row = self.rule.counted == Some(Counted::Sides);
-        Ok(if by_row { scanner.comparing_rows() } else { scanner })
+        let mut scanner = Scanner::within(self.budget, self.options, hasher)?;
+        scanner.format.by_row = self.rule.counted == Some(Counted::Sides);
+        Ok(scanner)
     }
 
     pub(super) fn header(&self) -> Result<Option<Vec<u8>>, Error> {

@@ -95,16 +95,15 @@ impl Rule {
         part: Part,
         runs: &mut Runs,
     ) -> Result<(Vec<Part>, u64), Error> {
-        let rule = self;
         let Settling { hasher, budget, memory, .. } = settling;
         let (level, layout) = (part.level + 1, part.lines.layout);
-        let share = rule.table(memory - memory / 4);
-        let share = if part.others.is_empty() { share } else { Met::table(share, rule) };
+        let share = self.table(memory - memory / 4);
+        let share = if part.others.is_empty() { share } else { Met::table(share, self) };
         // Written lines are read again from the partition.
-        let kept = if rule.every { Layout::Lines } else { layout };
+        let kept = if self.every { Layout::Lines } else { layout };
         let (count, bytes) = (part.lines.lines, part.lines.bytes);
         let table = Table::for_lines(share, kept, count, bytes)?;
-        let mut held = CountedTable::new(table, rule.counted);
+        let mut held = CountedTable::new(table, self.counted);
         let rest = Later::new(settling.disk, level, settling.write_buffers(), layout);
         let mut lines = part.lines.read(settling.buffer());
         let mut seen = 0;
@@ -112,7 +111,7 @@ impl Rule {
             held.table.warm(lines.hashes());
             for (hash, place, line) in lines.some() {
                 seen += 1;
-                let record = if rule.every { Record::line(line.key()) } else { line };
+                let record = if self.every { Record::line(line.key()) } else { line };
                 let at = (places.input_of(place), place);
                 if held.insert(hash, at, record)? == Inserted::Full {
                     let buffers = settling.write_buffers();
@@ -123,7 +122,7 @@ impl Rule {
         }
         drop(lines);
         let table = &held.table;
-        let mut met = (!part.others.is_empty()).then(|| Met::of(table, rule));
+        let mut met = (!part.others.is_empty()).then(|| Met::of(table, self));
         let others = Later::new(settling.disk, level, settling.write_buffers(), Layout::Lines);
         if let (Some(rest), Some(_)) = (rest.get(), &met) {
             others.get_or_make(|| rest.len())?;
@@ -142,10 +141,10 @@ impl Rule {
                 }
             }
         }
-        if rule.every {
+        if self.every {
             self.append_every(settling, &part.lines, table, met.as_ref(), runs)?;
         } else {
-            rule.append(&held, met.as_ref(), 0, runs, memory)?;
+            self.append(&held, met.as_ref(), 0, runs, memory)?;
         }
         let others = others.finish()?.unwrap_or_default().into_iter().map(|file| vec![file]);
         let rest = rest.finish()?.unwrap_or_default();

@@ -40,60 +40,52 @@ pub(super) struct Write<'a, 'o> {
     /// Lines that may be repeated; without it, all.
     pub(super) doubt: Option<&'a Blocked>,
     pub(super) from: u64,
-    /// Whether unique lines are wanted.
-    pub(super) once: bool,
-    /// Words of the inputs that have a line, in front of its row, if these are counted.
-    pub(super) words: usize,
-    pub(super) numbered: bool,
+    pub(super) rule: Rule,
     pub(super) output: &'a Mutex<ResultWriter<'a, 'o>>,
 }
 
-/// The lines to look up, and for each kept line, whether it is doubtful.
-type Local = (Picked, Vec<bool>);
-
 impl Write<'_, '_> {
     pub(super) fn visit(&self, spare: u64) -> Visit<'_> {
-        Visit::new(spare, move || (self, Local::default()))
+        Visit::new(spare, move || (self, Vec::new()))
     }
 }
 
-impl Work for (&Write<'_, '_>, Local) {
+/// For each kept line, whether it is doubtful.
+impl Work for (&Write<'_, '_>, Vec<bool>) {
     fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        let (write, (picked, doubtful)) = self;
+        let (write, doubtful) = self;
         let before = doubtful.len();
         let first = (0..lines.len()).find(|&i| lines.place(i) >= write.from);
         let first = first.unwrap_or(lines.len());
         keep[first..].fill(true);
-        doubtful.resize(before + lines.len() - first, false);
-        picked.pick(write.doubt, lines.hashes());
-        for &i in picked.indexes.iter().filter(|i| **i >= first) {
-            doubtful[before + i - first] = true;
+        doubtful.resize(before + lines.len() - first, true);
+        if let Some(doubt) = write.doubt {
+            doubt.contains_all(&lines.hashes()[first..], &mut doubtful[before..]);
         }
         Ok(())
     }
 
     fn carries(&self) -> bool {
         // With numbers, all lines are counted, even if none was kept.
-        self.0.numbered
+        self.0.rule.numbered
     }
 
     fn kept(&mut self, lines: &Lines<'_>, _: &dyn Fn()) -> Result<(), Error> {
-        let (write, (_, doubtful)) = self;
+        let (write, doubtful) = self;
         let output = &mut *write.output.lock().expect("no worker panics");
         if let Some(numbers) = &mut output.numbers {
             numbers.enter(lines)?;
         }
+        let (wants_unique, words) = (write.rule.at_least < 2, write.rule.words());
         let (mut wanted, mut text) = (Vec::new(), Vec::new());
         for (i, doubtful) in doubtful.drain(..).enumerate() {
             let place = lines.place(i);
             text.clear();
             let count = match output.head {
+                _ if !doubtful && !wants_unique => continue,
                 _ if !doubtful => {
-                    if !write.once {
-                        continue;
-                    }
-                    text.resize(8 * write.words, 0);
-                    if write.words > 0 {
+                    text.resize(8 * words, 0);
+                    if words > 0 {
                         text[lines.input() / 8] = 1 << (lines.input() % 8);
                     }
                     1

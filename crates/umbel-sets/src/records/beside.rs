@@ -87,12 +87,7 @@ impl Beside {
             let only = starts.iter().find_map(|start| start.row.as_deref());
             return Ok(only.map(|row| [text(row), b"\n"].concat()));
         };
-        let names = |name: &str, row: &[u8]| {
-            let mut names = Vec::new();
-            let read = format.each_name(row, |name| names.push(name.to_vec()));
-            read.map(|()| names).map_err(|flaw| format.error(flaw, name, 0))
-        };
-        let names = [names(starts[0].name, left)?, names(starts[1].name, right)?];
+        let names = [format.names(starts[0].name, left)?, format.names(starts[1].name, right)?];
         let of = |side: usize, key: &[usize]| -> HashSet<&[u8]> {
             let columns = names[side].iter().enumerate();
             columns.filter(|(column, _)| !key.contains(column)).map(|(_, name)| &name[..]).collect()

@@ -225,7 +225,7 @@ impl Canonical<'_> {
         let value = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
         self.at += value.len();
         match number(value) {
-            Some((_, normal)) if !is_canonical(value) => put_number(&normal, self.to),
+            Some(normal) if !is_canonical(value) => put_number(&normal, self.to),
             _ => self.to.extend_from_slice(value),
         }
     }

@@ -31,7 +31,6 @@ mod normalize;
 mod rank;
 mod stored;
 
-use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::slice;
@@ -550,19 +549,17 @@ impl Format {
                 None => return Ok(None),
             };
             if !self.kind.is_blank(row) {
+                let columns = |fields: &[String]| self.columns(name, row, start as u64, fields);
                 // Another input may have it.
-                let found = |fields: &[String], without: &[usize]| -> Result<Vec<usize>, Error> {
-                    let column =
-                        |field| match self.columns(name, row, start as u64, slice::from_ref(field))
-                        {
-                            Err(Error::UnknownField { .. }) => Ok(without.to_vec()),
-                            columns => columns,
-                        };
-                    let columns = fields.iter().map(column).collect::<Result<Vec<_>, _>>()?;
-                    Ok(columns.concat())
+                let found = |fields: &[String], without: &[usize]| {
+                    let column = |field| match columns(slice::from_ref(field)) {
+                        Err(Error::UnknownField { .. }) => Ok(without.to_vec()),
+                        columns => columns,
+                    };
+                    fields.iter().map(column).collect::<Result<Vec<_>, _>>().map(|all| all.concat())
                 };
                 let key = match self.missing {
-                    Missing::Refuse => self.columns(name, row, start as u64, fields)?,
+                    Missing::Refuse => columns(fields)?,
                     _ => found(fields, &[NOWHERE])?,
                 };
                 let columns = [key, found(&self.ignored, &[])?];
@@ -647,6 +644,13 @@ impl Format {
         self.kind.each(row, copy).map(drop)
     }
 
+    /// All names in the header of an input.
+    pub(crate) fn names(&self, name: &str, header: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let mut names = Vec::new();
+        let read = self.each_name(header, |name| names.push(name.to_vec()));
+        read.map(|()| names).map_err(|flaw| self.error(flaw, name, 0))
+    }
+
     /// The columns of fields, in their order, from the header.
     pub(crate) fn columns(
         &self,
@@ -676,14 +680,9 @@ impl Format {
                 field: field.clone(),
                 columns: [first + 1, second + 1],
             }),
-            [] => {
-                number(field).filter(|&column| column < count).ok_or_else(|| Error::UnknownField {
-                    name: name.to_owned(),
-                    field: field.clone(),
-                    found: list(some.iter(), count),
-                    near: nearest_column(field, &some).map(Into::into),
-                })
-            }
+            [] => number(field)
+                .filter(|&column| column < count)
+                .ok_or_else(|| unknown_field(name, field, &some, count)),
         };
         fields.iter().zip(found).map(find).collect()
     }
@@ -726,11 +725,13 @@ pub(crate) fn number(field: &str) -> Option<usize> {
     field.parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// The column probably meant by an unknown name.
-pub(crate) fn nearest_column(field: &str, names: &[Vec<u8>]) -> Option<String> {
+/// The error for a field that the input `name` lacks, whose header has `count` names, the first of which are these.
+pub(crate) fn unknown_field(name: &str, field: &str, names: &[Vec<u8>], count: usize) -> Error {
     // A header with another delimiter is one long name, which is not a useful suggestion.
-    let names = names.iter().filter(|name| !name.iter().any(|byte| b";\t|".contains(byte)));
-    nearest(field, names.map(|name| String::from_utf8_lossy(name))).map(Cow::into_owned)
+    let known = names.iter().filter(|name| !name.iter().any(|byte| b";\t|".contains(byte)));
+    let near = nearest(field, known.map(|name| String::from_utf8_lossy(name)));
+    let (name, field, found) = (name.to_owned(), field.to_owned(), list(names.iter(), count));
+    Error::UnknownField { name, field, found, near: near.map(|near| near.into_owned().into()) }
 }
 
 /// Names that a message lists.

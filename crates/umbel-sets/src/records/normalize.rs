@@ -81,12 +81,11 @@ impl Normalization {
     /// Whether two texts are numbers that differ by no more than `most`, whose shortest digits count.
     pub(crate) fn are_within(self, most: f64, old: &[u8], new: &[u8]) -> bool {
         let read = if self.thousands { thousands } else { number };
-        let [Some((_, old)), Some((_, new))] = [old, new].map(|text| read(text.trim_ascii()))
-        else {
+        let [Some(old), Some(new)] = [old, new].map(|text| read(text.trim_ascii())) else {
             return false;
         };
         let exact = || {
-            let (_, most) = number(most.to_string().as_bytes())?;
+            let most = number(most.to_string().as_bytes())?;
             let parts =
                 [&old, &new, &most].map(|number| number.split_once('e').unwrap_or((number, "0")));
             let powers = parts.map(|(_, power)| power.parse::<i64>().expect("it was read"));
@@ -114,14 +113,14 @@ impl Normalization {
             bytes.truncate(start + key.trim_ascii_end().len().max(blanks));
             bytes.drain(start..start + blanks);
         }
-        let mut replace = |step: bool, with: fn(&[u8]) -> Option<(usize, String)>| {
-            if step && let Some((at, text)) = with(&bytes[start..]) {
-                bytes.truncate(start + at);
+        let mut replace = |step: bool, with: fn(&[u8]) -> Option<String>| {
+            if step && let Some(text) = with(&bytes[start..]) {
+                bytes.truncate(start);
                 bytes.extend_from_slice(text.as_bytes());
             }
         };
         replace(self.url, url);
-        replace(self.email, domain);
+        replace(self.email, email);
         replace(self.number, number);
         replace(self.thousands, thousands);
         if self.nfc && !bytes[start..].is_ascii() {
@@ -138,8 +137,8 @@ impl Normalization {
     }
 }
 
-/// A normalized URL, which replaces all of a text.
-fn url(text: &[u8]) -> Option<(usize, String)> {
+/// The normal form of a URL.
+fn url(text: &[u8]) -> Option<String> {
     /// The maximum bytes of a host: a name has 255, or a few times as many in other notations. Reading one takes up to
     /// 32 bytes of memory per byte, for its letters and labels.
     const MOST: usize = 1 << 16;
@@ -149,7 +148,7 @@ fn url(text: &[u8]) -> Option<(usize, String)> {
     }
     let mut url = Url::parse(text).ok()?;
     url.set_fragment(None);
-    Some((0, url.into()))
+    Some(url.into())
 }
 
 /// The part of a text that is the host, if it is a URL whose host is a name.
@@ -165,8 +164,8 @@ fn host(text: &str) -> &str {
     rest.split(['/', '\\', '?', '#']).next().unwrap_or_default()
 }
 
-/// Where the domain of an email address starts, and its normal form.
-fn domain(address: &[u8]) -> Option<(usize, String)> {
+/// The normal form of an email address.
+fn email(address: &[u8]) -> Option<String> {
     /// More bytes than a name of 255 (RFC 5321, section 4.5.3.1.2) has when it is written in letters.
     const MOST: usize = 1024;
     let address = str::from_utf8(address).ok()?;
@@ -174,14 +173,13 @@ fn domain(address: &[u8]) -> Option<(usize, String)> {
     if !is_local_part(local) || domain.len() > MOST {
         return None;
     }
-    let at = local.len() + 1;
     // An address of a host in brackets (section 4.1.3).
     if domain.starts_with('[') && domain.ends_with(']') {
-        return Some((at, domain.to_ascii_lowercase()));
+        return Some([local, "@", &domain.to_ascii_lowercase()].concat());
     }
     let (deny, verify) = (AsciiDenyList::URL, DnsLength::Verify);
     let ascii = Uts46::new().to_ascii(domain.as_bytes(), deny, Hyphens::Allow, verify).ok()?;
-    Some((at, ascii.into_owned()))
+    Some([local, "@", &ascii].concat())
 }
 
 /// Whether it may come before the `@` of an address: a quoted string, or atoms and dots (RFC 5321, section 4.1.2),
@@ -197,7 +195,7 @@ fn is_local_part(text: &str) -> bool {
 
 /// A number that is the whole text: its significant digits, and its power of ten if that is not 0, as in `15e-1`.
 /// Beyond RFC 8259, section 6, it accepts a plus sign, leading zeros, and a point with digits on one side only.
-pub(super) fn number(text: &[u8]) -> Option<(usize, String)> {
+pub(super) fn number(text: &[u8]) -> Option<String> {
     /// The largest power that is read: an i64 holds it with the digits of a text added.
     const MOST: u64 = 10u64.pow(18) - 1;
     let (sign, rest) = match text {
@@ -228,17 +226,16 @@ pub(super) fn number(text: &[u8]) -> Option<(usize, String)> {
     let behind = all.len() - digits.len();
     let digits = digits.trim_start_matches('0');
     if digits.is_empty() {
-        return Some((0, "0".to_owned()));
+        return Some("0".to_owned());
     }
-    let exponent = match power? - fraction.len() as i64 + behind as i64 {
-        0 => String::new(),
-        exponent => format!("e{exponent}"),
-    };
-    Some((0, format!("{sign}{digits}{exponent}")))
+    Some(match power? - fraction.len() as i64 + behind as i64 {
+        0 => format!("{sign}{digits}"),
+        exponent => format!("{sign}{digits}e{exponent}"),
+    })
 }
 
 /// As [`number`], with or without commas between its thousands.
-fn thousands(text: &[u8]) -> Option<(usize, String)> {
+fn thousands(text: &[u8]) -> Option<String> {
     let whole = text.split(|byte| b".eE".contains(byte)).next()?;
     let unsigned = whole.strip_prefix(b"-").or(whole.strip_prefix(b"+")).unwrap_or(whole);
     let mut groups = unsigned.split(|byte| *byte == b',');
@@ -280,15 +277,15 @@ mod tests {
         String::from_utf8(bytes.split_off(6)).unwrap()
     }
 
+    fn step(name: &str) -> Normalization {
+        Normalization::of_steps([name]).unwrap()
+    }
+
     #[test]
     fn each_rule_by_itself() {
         let none = Normalization::default();
-        let crlf = Normalization { crlf: true, ..none };
-        let trim = Normalization { trim: true, ..none };
-        let url = Normalization { url: true, ..none };
-        let ignore_case = Normalization { ignore_case: true, ..none };
-        let email = Normalization { email: true, ..none };
-        let nfc = Normalization { nfc: true, ..none };
+        let [crlf, trim, url, email, nfc, ignore_case] =
+            ["crlf", "trim", "url", "email", "nfc", "ignore-case"].map(step);
         for (rule, key, expected) in [
             (none, " A\r", " A\r"),
             (crlf, " A\r", " A"),
@@ -336,7 +333,7 @@ mod tests {
 
     #[test]
     fn numbers_are_equal_if_their_values_are() {
-        let [number, thousands] = numbers();
+        let [number, thousands] = ["number", "thousands"].map(step);
         for (text, expected) in [
             ("10e-1", "1"),
             ("0.10", "1e-1"),
@@ -370,7 +367,7 @@ mod tests {
         /// normal form.
         #[test]
         fn numbers_are_compared_exactly(one in written(), other in written()) {
-            let [number, thousands] = numbers();
+            let [number, thousands] = ["number", "thousands"].map(step);
             let [(text, grouped, value), (other, _, other_value)] = [one, other];
             let normal = normalized(number, &text);
             prop_assert_eq!(normal == normalized(number, &other), value == other_value);
@@ -378,11 +375,6 @@ mod tests {
             prop_assert_eq!(normalized(number, &normal), normal.clone());
             prop_assert!(normal.len() <= 2 * text.len());
         }
-    }
-
-    fn numbers() -> [Normalization; 2] {
-        let none = Normalization::default();
-        [Normalization { number: true, ..none }, Normalization { thousands: true, ..none }]
     }
 
     /// A number, also with commas, and its value in units of 10⁻¹².

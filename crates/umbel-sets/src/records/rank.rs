@@ -12,7 +12,7 @@ pub(crate) fn rank(value: &[u8], to: &mut Vec<u8>) {
     const ZERO: u8 = 1;
     const POSITIVE: u8 = 2;
     let value = value.trim_ascii();
-    let Some((_, number)) = number(value) else {
+    let Some(number) = number(value) else {
         to.push(if value.is_empty() { EMPTY } else { TEXT });
         return to.extend_from_slice(value);
     };

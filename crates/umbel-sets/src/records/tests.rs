@@ -392,6 +392,7 @@ fn quotes_may_go_over_many_chunks() {
 
 #[test]
 fn a_record_without_an_end_is_told_by_its_quote_not_by_its_length() {
+    let records = csv_records(b',', false, &[0]);
     let rows = "1,fine\n".repeat(1_000);
     let more = "2,as such\n".repeat(100_000);
     let small = Budget { rest: 400_000, ..roomy(2_000) };
@@ -402,7 +403,6 @@ fn a_record_without_an_end_is_told_by_its_quote_not_by_its_length() {
     ] {
         let bytes = format!("{rows}{broken}\n{more}");
         for (budget, drip) in [(small, None), (small, Some(700)), (roomy(64), None)] {
-            let records = csv_records(b',', false, &[0]);
             let error = see(&records, bytes.as_bytes(), budget, drip).unwrap_err();
             let Error::Quote { at: place, flaw } = &error else { panic!("{error}") };
             assert_eq!((place.offset, *flaw), (7_000 + at, expected));
@@ -411,7 +411,6 @@ fn a_record_without_an_end_is_told_by_its_quote_not_by_its_length() {
     // A record that ends, but too late for the memory.
     let bytes = format!("{rows}3,\"{more}\"\n{rows}");
     for drip in [None, Some(700)] {
-        let records = csv_records(b',', false, &[0]);
         let error = see(&records, bytes.as_bytes(), small, drip).unwrap_err();
         let Error::LongLine { at, length: 1_000_004, .. } = &error else { panic!("{error}") };
         assert_eq!(at.offset, 7_000);

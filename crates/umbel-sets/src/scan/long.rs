@@ -22,8 +22,7 @@ impl Scanner<'_> {
     ) -> Result<(), Error> {
         let &Loaded { name, buffer, first, offset } = loaded;
         // A mark precedes the first record until the head is found.
-        let headless = offset == 0;
-        let records = if headless { first + mark(&buffer[first..]) } else { first };
+        let records = if offset == 0 { first + mark(&buffer[first..]) } else { first };
         let mut quoted = false;
         let last = self.format.kind.find_last(&buffer[records..], &mut quoted);
         let start = last.map_or(records, |at| records + at + 1);

@@ -221,12 +221,6 @@ impl<'a> Scanner<'a> {
         Ok(Self { budget, hasher, format, chunk, kept, heads, progress, leaves_out })
     }
 
-    /// Uses whole rows as keys; the fields of the key must still be present.
-    pub(crate) fn comparing_rows(mut self) -> Self {
-        self.format.by_row = true;
-        self
-    }
-
     /// Makes one row of two, with prefixes for names of both.
     pub(crate) fn joining_rows(mut self, prefixes: Prefixes<&str>) -> Self {
         self.format.joined = Some(prefixes.into_iter().flatten().map(str::len).sum());

@@ -81,17 +81,16 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
         let Open { reader, head, .. } = open;
         let kind = self.scanner.format.kind;
         let begin = chunk.start.max(head.start as u64).min(chunk.end);
-        let end = chunk.end;
         // The byte before the chunk shows whether a line starts with it.
         let read = begin.saturating_sub(1);
         let unread = within_page(read);
         let from = read - unread as u64;
-        let loaded = (end + SLACK).min(reader.input().length());
+        let loaded = (chunk.end + SLACK).min(reader.input().length());
         self.buffer.resize((loaded - from) as usize);
         reader.read_at(&mut self.buffer[unread..], read)?;
-        self.scanner.progress.advance(end - chunk.start);
+        self.scanner.progress.advance(chunk.end - chunk.start);
         self.scanner.progress.check()?;
-        let (own, inside) = ((begin - from) as usize, (end - from) as usize);
+        let (own, inside) = ((begin - from) as usize, (chunk.end - from) as usize);
         let mut quoted = (false, false);
         if matches!(kind, Kind::Csv(_)) {
             let turned = memchr_iter(b'"', &self.buffer[own..inside]).count() % 2 == 1;

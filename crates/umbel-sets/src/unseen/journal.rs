@@ -46,10 +46,8 @@ const HEAD: usize = 12;
 const PIECE: u64 = 4096;
 /// The most bytes of an announcement.
 const MOST_ANNOUNCED: usize = 1 << 20;
-/// Hashes of a frame.
-const HASHES: usize = 4096;
-/// The longest frame: hashes, or a checkpoint with two paths.
-const LONGEST: usize = 16 * HASHES + 1;
+/// The longest frame: 4,096 hashes, or a checkpoint with two paths.
+const LONGEST: usize = 16 * 4096 + 1;
 
 /// The progress of a run.
 #[derive(Clone, Debug)]
@@ -174,11 +172,9 @@ enum Frame {
     Hashes(Vec<KeyHash>),
     Reached(Reached),
     Announced(Announced),
-    Saved(Saved),
+    /// A filter that was saved: its [sum](sum_of), and up to which byte of the journal it has all hashes.
+    Saved([u64; 2]),
 }
-
-/// A filter that was saved: its [sum](sum_of), and up to which byte of the journal it has all hashes.
-type Saved = [u64; 2];
 
 /// The content of a frame of numbers.
 fn numbers(tag: u8, numbers: &[u64]) -> Vec<u8> {
@@ -295,7 +291,7 @@ impl Notes {
     }
 
     /// The filters that were saved with the journal's hashes, also since this was opened.
-    fn saved_filters(&self) -> Result<Vec<Saved>> {
+    fn saved_filters(&self) -> Result<Vec<[u64; 2]>> {
         let mut all = Vec::new();
         for frame in frames(&self.file, &self.path) {
             if let (Frame::Saved(saved), _) = frame? {
@@ -423,13 +419,9 @@ fn frame_at(file: &File, at: u64) -> io::Result<Option<(Frame, u64)>> {
 /// Cost: checks each byte at which the next frame can start, 30 ms.
 fn is_damaged_at(file: &File, at: u64) -> io::Result<bool> {
     let most = at.saturating_add((HEAD + LONGEST) as u64);
-    let (mut found, mut is_durable) = (None, false);
-    for start in at + 1..=most.min(file.metadata()?.len()) {
-        found = frame_at(file, start)?;
-        if found.is_some() {
-            break;
-        }
-    }
+    let mut starts = at + 1..=most.min(file.metadata()?.len());
+    let mut found = starts.find_map(|start| frame_at(file, start).transpose()).transpose()?;
+    let mut is_durable = false;
     while let Some((frame, end)) = found {
         if is_durable {
             // Unless it was just being written.
@@ -525,8 +517,7 @@ impl Journal {
     /// Notes hashes; they count from the next [`reached`](Self::reached) on.
     pub fn note(&mut self, hashes: impl IntoIterator<Item = KeyHash>) -> Result<()> {
         for hash in hashes {
-            let bytes = hash.to_u128().to_le_bytes();
-            self.waiting.extend_from_slice(&bytes);
+            self.waiting.extend_from_slice(&hash.to_u128().to_le_bytes());
             if self.waiting.len() == LONGEST {
                 self.flush()?;
             }
@@ -612,8 +603,7 @@ impl Journal {
     fn make(&mut self) -> Result<()> {
         let access = Access::of(&self.path.with_extension(""));
         // A dangling link stays: the journal belongs next to the filter.
-        let there = self.path.is_file();
-        let existing = if there { Existing::Replace } else { Existing::Keep };
+        let existing = if self.path.is_file() { Existing::Replace } else { Existing::Keep };
         let file = atomic::write_for(&self.path, existing, access, &START)?;
         self.bytes = START.len() as u64;
         self.out = Some(PageWriter::new(1 << 13, file));
@@ -657,11 +647,6 @@ impl Write for JournaledFile {
 
 #[cfg(test)]
 mod tests {
-    #[cfg(unix)]
-    use std::fs::Permissions;
-    #[cfg(unix)]
-    use std::os::unix::fs::PermissionsExt;
-
     use umbel::{Plan, Variant};
 
     use super::*;
@@ -673,11 +658,12 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_journal_is_as_private_as_its_filter() {
+        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f.umbel");
         for mode in [0o600, 0o640] {
             fs::write(&path, "").unwrap();
-            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let mut journal = Journal::new(path_of(&path), None).unwrap();
             journal.reached(&reached(None)).unwrap();
             assert_eq!(fs::metadata(path_of(&path)).unwrap().permissions().mode() & 0o777, mode);

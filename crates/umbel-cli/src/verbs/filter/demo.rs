@@ -5,7 +5,6 @@
 //! never inserted, has 8, 3 and 12 and passes.
 
 use clap::Args;
-use std::fmt::Write;
 
 use anyhow::Result;
 use umbel::{Classic, Filter, KeyHasher, Kind, Plan};
@@ -121,17 +120,15 @@ fn say(text: &mut String, words: &str) {
 fn drawn(bits: &[bool], probes: &[u64]) -> String {
     let mut text = String::new();
     for (row, chunk) in bits.chunks(ROW).enumerate() {
-        let numbers = row * ROW..row * ROW + chunk.len();
         let (mut top, mut middle, mut marks) = (String::new(), String::new(), String::new());
-        for (number, set) in numbers.zip(chunk) {
-            let _ = write!(top, "{number:>4}");
-            let _ = write!(middle, "{:>4}", if *set { '1' } else { '.' });
-            let _ =
-                write!(marks, "{:>4}", if probes.contains(&(number as u64)) { '^' } else { ' ' });
+        for (number, set) in (row * ROW..).zip(chunk) {
+            top += &format!("{number:>4}");
+            middle += if *set { "   1" } else { "   ." };
+            marks += if probes.contains(&(number as u64)) { "   ^" } else { "    " };
         }
-        let _ = write!(text, "  bit {top}\n      {middle}\n");
+        text += &format!("  bit {top}\n      {middle}\n");
         if !marks.trim().is_empty() {
-            let _ = writeln!(text, "      {}", marks.trim_end());
+            text += &format!("      {}\n", marks.trim_end());
         }
     }
     text

@@ -105,7 +105,7 @@ impl QueryArgs {
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let (paths, _) = args.filters();
     let read: Vec<_> = paths.iter().map(Some).chain([args.secret.secret_file.as_ref()]).collect();
-    refuse_in_place_of(args.lines.output.to.file(), &read)?;
+    refuse_in_place_of(args.lines.to.file(), &read)?;
     check_lines(&args.lines)?;
     let files = args.files();
     check_once(paths, lines::are_standard(&files, &args.lines.work).then_some("filter"))?;
@@ -192,8 +192,7 @@ fn look_up(all: &[Filter], assumed: bool, args: &QueryArgs, options: &Options) -
         answer::each_source(&mut query, sources, options)?;
         Ok((query.fpp(), query.finish()?))
     };
-    let (rate, mut total) =
-        write_result(args.lines.output.to.file(), args.lines.output.total, ask)?;
+    let (rate, mut total) = write_result(args.lines.to.file(), args.lines.total, ask)?;
     let bytes = assumed.then_some(KeyType::Bytes);
     total.assumed_type = all.iter().find_map(Filter::assumed_type).or(bytes);
     answer::finish(run, args.invert, total, Some(rate))
@@ -215,13 +214,12 @@ fn in_pieces(
     }
     let run = Run::start("filter query", args.lines.work.voice, &options.resources.progress);
     let inputs = umbel_sets::sources::rereadable(sources, options)?;
-    let (receipt, mut report) =
-        write_result(args.lines.output.to.file(), args.lines.output.total, |out| {
-            let (report, receipt) =
-                umbel_sets::query_in_pieces(&inputs, large, args.invert, out, options)
-                    .map_err(|error| filters::about(error, path))?;
-            Ok((receipt, report))
-        })?;
+    let (receipt, mut report) = write_result(args.lines.to.file(), args.lines.total, |out| {
+        let (report, receipt) =
+            umbel_sets::query_in_pieces(&inputs, large, args.invert, out, options)
+                .map_err(|error| filters::about(error, path))?;
+        Ok((receipt, report))
+    })?;
     report.assumed_type = form.is_none().then_some(KeyType::Bytes);
     answer::finish(run, args.invert, report, Some(receipt.fpp))
 }

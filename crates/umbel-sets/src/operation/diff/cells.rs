@@ -1,17 +1,12 @@
 //! The cells of two versions of a row.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-
-use serde_json::value::RawValue;
 
 use super::{Change, Diff, Show};
 use crate::error::Error;
 use crate::operation::prelude::*;
-use crate::records::{
-    Flaw, Format, Kind, Normalization, Value, canonical, list, members, nearest_column,
-};
+use crate::records::{Flaw, Format, Kind, Value, canonical, members, number, unknown_field};
 
 /// How far numbers in some columns may be from each other and still be equal.
 pub type Tolerances = [(String, f64)];
@@ -19,7 +14,6 @@ pub type Tolerances = [(String, f64)];
 /// The cells of rows under one header.
 struct Cells<'t> {
     format: Format,
-    normalization: Normalization,
     /// The names of the columns; none without a header, nor for JSON.
     names: Vec<Vec<u8>>,
     /// The ignored columns of either input: only one may have them.
@@ -36,48 +30,39 @@ impl<'t> Cells<'t> {
     fn new(job: &Diff<'_>, tolerances: &'t Tolerances) -> Result<Self, Error> {
         let form = &job.rows.options.form;
         let (format, name) = (Format::new(form)?, job.rows.inputs[0].name());
-        let (normalization, key) = (form.normalization, form.records.key().to_vec());
-        let mut names = Vec::new();
-        if let Some(header) = job.rows.header()? {
-            let read = format.each_name(&header, |name| names.push(name.to_vec()));
-            read.map_err(|flaw| format.error(flaw, name, 0))?;
-        }
+        let header = job.rows.header()?;
+        let names = header.map_or(Ok(Vec::new()), |header| format.names(name, &header))?;
         let scanner = job.rows.scanner(LineHasher::random())?;
         let ignored =
             |i: usize| Ok::<_, Error>(scanner.head(&job.rows.inputs[i].open()?)?.0.ignored);
         let ignored = [ignored(0)?, ignored(1)?];
-        let cells = Self { format, normalization, names, ignored, key, tolerances };
+        let key = form.records.key().to_vec();
+        let cells = Self { format, names, ignored, key, tolerances };
         let (count, header) = (cells.names.len(), cells.format.header);
         let lacks = |name: &str| cells.column(name).is_none_or(|at| header && at >= count);
         let known = cells.format.kind == Kind::Json || header && count == 0;
         let unknown = tolerances.iter().find(|(name, _)| !known && lacks(name));
         match unknown {
             None => Ok(cells),
-            Some((field, _)) => Err(Error::UnknownField {
-                name: name.to_owned(),
-                field: field.clone(),
-                found: list(cells.names.iter(), count),
-                near: nearest_column(field, &cells.names).map(Into::into),
-            }),
+            Some((field, _)) => Err(unknown_field(name, field, &cells.names, count)),
         }
     }
 
     /// The column of a name, or number.
     fn column(&self, name: &str) -> Option<usize> {
         let named = self.names.iter().position(|own| own == name.as_bytes());
-        named.or_else(|| name.parse::<usize>().ok()?.checked_sub(1))
+        named.or_else(|| number(name))
     }
 
     /// The values of a row of columns, without those of `ignored` ones.
     fn values(&self, row: &[u8], ignored: &[usize]) -> Result<Vec<Vec<u8>>, Flaw> {
         let mut values = Vec::new();
         let copy = |column, value: Value| {
-            if ignored.contains(&column) {
-                return Ok(());
+            if !ignored.contains(&column) {
+                let mut copied = Vec::new();
+                value.copy(row, &mut copied)?;
+                values.push(copied);
             }
-            let mut copied = Vec::new();
-            value.copy(row, &mut copied)?;
-            values.push(copied);
             Ok(())
         };
         self.format.kind.each(row, copy)?;
@@ -91,20 +76,19 @@ impl<'t> Cells<'t> {
         new: &[u8],
         each: &mut dyn FnMut(Cell<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let normalization = self.format.normalization;
         if self.format.kind == Kind::Json {
             let read =
                 |row| -> BTreeMap<_, _> { members(row).unwrap_or_default().into_iter().collect() };
             let (old, new) = (read(old), read(new));
-            let value = |row: &BTreeMap<Cow<'_, str>, &RawValue>, name: &str| {
-                row.get(name).map_or(Vec::new(), |value| value.get().as_bytes().to_vec())
-            };
             let names: BTreeSet<_> = new.keys().chain(old.keys()).collect();
             for name in names {
-                let (old, new) = (value(&old, name), value(&new, name));
-                if canonical(&old, self.normalization) != canonical(&new, self.normalization)
-                    && !self.are_close(name.as_bytes(), &old, &new)
+                let [old, new] = [&old, &new]
+                    .map(|row| row.get(name).map_or(&[][..], |value| value.get().as_bytes()));
+                if canonical(old, normalization) != canonical(new, normalization)
+                    && !self.are_close(name.as_bytes(), old, new)
                 {
-                    each((name.as_bytes(), &old, &new))?;
+                    each((name.as_bytes(), old, new))?;
                 }
             }
             return Ok(());
@@ -117,7 +101,7 @@ impl<'t> Cells<'t> {
             let [old, new] = [old.get(i), new.get(i)];
             let normal = |value: Option<&Vec<u8>>| {
                 let mut value = value?.clone();
-                self.normalization.apply(&mut value, 0);
+                normalization.apply(&mut value, 0);
                 Some(value)
             };
             if normal(old) == normal(new) {
@@ -139,7 +123,7 @@ impl<'t> Cells<'t> {
         let is_of =
             |column: &str| column.as_bytes() == name || self.column(column).is_some_and(named);
         let mut tolerances = self.tolerances.iter().filter(|(column, _)| is_of(column));
-        tolerances.any(|(_, most)| self.normalization.are_within(*most, old, new))
+        tolerances.any(|(_, most)| self.format.normalization.are_within(*most, old, new))
     }
 
     /// Whether no cell differs by more than its tolerance.

@@ -31,19 +31,6 @@ pub enum Change {
     Replaced,
 }
 
-impl Change {
-    /// A number for each kind.
-    fn number(self) -> usize {
-        match self {
-            Self::Removed => 0,
-            Self::Added => 1,
-            Self::Changed => 2,
-            Self::Kept(_) => 3,
-            Self::Replaced => 4,
-        }
-    }
-}
-
 /// Receives rows, and how they differ.
 pub(super) type Show<'s> = dyn FnMut(Change, &[u8]) -> Result<(), Error> + Send + 's;
 
@@ -102,10 +89,18 @@ impl<'a> Diff<'a> {
     /// # Errors
     /// Errors of reading, of temporary files and of `show`.
     pub fn run(&self, show: &mut Show<'_>) -> Result<Report, Error> {
-        let (mut counts, mut uneven) = ([0; 5], 0);
+        let mut changes = Changes::default();
         let mut show = |change: Change, row: &[u8]| {
-            counts[change.number()] += 1;
-            uneven += u64::from(matches!(change, Change::Kept(times) if times != 0));
+            match change {
+                Change::Removed => changes.removed += 1,
+                Change::Added => changes.added += 1,
+                Change::Changed => changes.changed += 1,
+                Change::Kept(times) => {
+                    changes.kept += 1;
+                    changes.uneven += u64::from(times != 0);
+                }
+                Change::Replaced => {}
+            }
             show(change, row)
         };
         let boundary = self.rows.inputs[0].length();
@@ -119,8 +114,7 @@ impl<'a> Diff<'a> {
         } else {
             self.keyed(change, &mut show)?
         };
-        let [removed, added, changed, kept, _] = counts;
-        let changes = Changes { removed, added, changed, kept: kept + even, uneven };
+        changes.kept += even;
         report.found = changes.different();
         report.changes = Some(changes);
         Ok(report)
@@ -268,18 +262,18 @@ impl<'a> Pairs<'a> {
             }
             Ok(())
         })?;
-        let kinds = [Change::Replaced, Change::Changed, Change::Added];
-        by_number.finish(|Selected { count, row, .. }| {
-            let kind = kinds.into_iter().find(|kind| kind.number() as u64 == count);
-            show(kind.expect("a row of the new file, or replaced"), row)
-        })
+        by_number.finish(|Selected { count, row, .. }| show(SORTED[count as usize], row))
     }
 }
 
+/// The kinds of rows in the sort by number.
+const SORTED: [Change; 3] = [Change::Replaced, Change::Changed, Change::Added];
+
 /// Adds a row to the sort by number.
 fn place(sorting: &mut Sorting, number: u64, change: Change, row: &[u8]) -> Result<(), Error> {
+    let kind = SORTED.iter().position(|kind| *kind == change).expect("no other is sorted");
     let mut key = [0; 9];
     key[..8].copy_from_slice(&number.to_be_bytes());
-    key[8] = u8::from(change != Change::Replaced);
-    sorting.push(&key, Selected { place: 0, count: change.number() as u64, row })
+    key[8] = u8::from(kind > 0);
+    sorting.push(&key, Selected { place: 0, count: kind as u64, row })
 }

@@ -63,8 +63,11 @@ pub(crate) struct PlanArgs {
     pub(crate) costs: CostArgs,
     #[command(flatten)]
     pub(crate) tables: TableArgs,
-    #[command(flatten)]
-    pub(crate) pictures: PictureArgs,
+    /// Draw five SVG pictures into DIR
+    ///
+    /// Rate by probes, by keys and by fill, its exponent, and bits per key by rate.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Pictures")]
+    pub(crate) plot: Option<PathBuf>,
     /// Print reports, plans and receipts as JSON, one object per line
     #[arg(long, help_heading = "Messages")]
     pub(crate) json: bool,
@@ -101,16 +104,6 @@ pub(crate) struct CostArgs {
     #[arg(long, value_name = "SHARE", default_value = "0.5", requires = "lookup")]
     #[arg(value_parser = umbel_numbers::share)]
     pub(crate) absent: f64,
-}
-
-/// Pictures of a plan.
-#[derive(Debug, Args)]
-pub(crate) struct PictureArgs {
-    /// Draw five SVG pictures into DIR
-    ///
-    /// Rate by probes, by keys and by fill, its exponent, and bits per key by rate.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Pictures")]
-    pub(crate) plot: Option<PathBuf>,
 }
 
 /// Tables that need no goal. What belongs to one conflicts itself with the goals that the table does: clap takes what an
@@ -151,7 +144,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
     let goal = goal(args);
     let advice = advise(&goal)?;
     let draw = |dir| pictures::of_plans(dir, args.output.replace.force, &report::plans(&advice));
-    let pictures = args.pictures.plot.as_deref().map(draw).transpose()?;
+    let pictures = args.plot.as_deref().map(draw).transpose()?;
     let text = match args.json {
         true => as_json(&goal, &advice, args.explain, pictures.as_deref().unwrap_or_default()),
         false => report::text(&goal, &advice, args.explain) + &drawn(pictures.as_deref()),
