@@ -35,10 +35,10 @@
 //! - [`Report`] holds what a job read, wrote and found; [`Error`] names the input and the place where it stopped.
 
 // Each group needs only those before it. Errors, and bytes of lines:
+mod ends;
 mod error;
 mod hash;
 mod line_counter;
-mod line_ends;
 mod pages;
 
 // Inputs as bytes, and temporary files:

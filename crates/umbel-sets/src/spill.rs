@@ -273,7 +273,8 @@ impl Partitions {
     }
 
     pub(crate) fn push(&self, hash: KeyHash, place: u64, line: Record<'_>) -> Result<(), Error> {
-        self.files[self.index(hash)].lock().expect("no writer panics").push(place, line)
+        let file = part_of(hash, self.level, self.len());
+        self.files[file].lock().expect("no writer panics").push(place, line)
     }
 
     /// Pushes some lines, and clears `some`: each partition's lines together, in order, under one lock, starting with
@@ -286,7 +287,7 @@ impl Partitions {
         let Scattered { indexes, parts } = some;
         parts.resize_with(self.len(), Vec::new);
         for i in indexes.drain(..) {
-            parts[self.index(get(i).0)].push(i);
+            parts[part_of(get(i).0, self.level, self.len())].push(i);
         }
         lock_each(&self.files, parts, Vec::is_empty, lock, |mut file, part| {
             part.drain(..).try_for_each(|i| {
@@ -300,14 +301,15 @@ impl Partitions {
         let files = self.files.into_iter().map(|file| file.into_inner().expect("no writer panics"));
         files.map(SpillWriter::finish).collect()
     }
+}
 
-    fn index(&self, hash: KeyHash) -> usize {
-        // A rotation and a multiplication per level: two levels share no pattern, and a block of the filter (high bits
-        // of `high`) is spread over all files.
-        let mixed = (hash.high ^ hash.low.rotate_left(29 + 11 * self.level))
-            .wrapping_mul(GOLDEN ^ u64::from(self.level) << 1);
-        ((u128::from(mixed) * self.files.len() as u128) >> 64) as usize
-    }
+/// The part of a hash among `count` of a level.
+pub(crate) fn part_of(hash: KeyHash, level: u32, count: usize) -> usize {
+    // A rotation and a multiplication per level: two levels share no pattern, and a block of the filter (high bits
+    // of `high`) is spread over all parts.
+    let mixed = (hash.high ^ hash.low.rotate_left(29 + 11 * level))
+        .wrapping_mul(GOLDEN ^ u64::from(level) << 1);
+    ((u128::from(mixed) * count as u128) >> 64) as usize
 }
 
 /// Calls `work` for each part that is not empty, with the content of its lock, and empties it; starts with parts whose

@@ -153,9 +153,14 @@ impl Table {
     }
 
     /// Makes tables of lines with places that use at most `budget` bytes together, as many as `threads` can fill at the
-    /// same time; only one if each would get too little of the budget.
-    pub(crate) fn shards(budget: u64, threads: usize, layout: Layout) -> Result<Vec<Self>, Error> {
-        let tables = Self::shards_of_keys(budget, threads, 0)?.into_iter();
+    /// same time, with slots for about `keys` keys; only one if each would get too little of the budget.
+    pub(crate) fn shards(
+        budget: u64,
+        threads: usize,
+        layout: Layout,
+        keys: u64,
+    ) -> Result<Vec<Self>, Error> {
+        let tables = Self::shards_of_keys(budget, threads, keys)?.into_iter();
         Ok(tables.map(|table| Self { layout, place: PLACE, ..table }).collect())
     }
 
@@ -334,12 +339,12 @@ impl Table {
         }
     }
 
-    /// Prefetches what `hashes[i]` and the following need, each time `i` reaches a new group.
+    /// Prefetches what `hashes[i]` and the following need, each in its table, each time `i` reaches a new group.
     #[inline]
-    pub(crate) fn warm_from(&self, hashes: &[KeyHash], i: usize) {
+    pub(crate) fn warm_from<'t>(hashes: &[KeyHash], i: usize, table: impl Fn(KeyHash) -> &'t Self) {
         const WARMED: usize = 64;
         if i.is_multiple_of(WARMED) {
-            self.warm(&hashes[i..hashes.len().min(i + WARMED)]);
+            Self::warm_each(&hashes[i..hashes.len().min(i + WARMED)], table);
         }
     }
 
@@ -362,9 +367,16 @@ impl Table {
                 *slot = table.slots()[table.home(tag(hash))];
             }
             let mut bytes = 0u8;
-            for (&slot, &hash) in slots.iter().zip(hashes) {
-                if slot >> UNIT_BITS == tag(hash) && slot & UNITS > 0 {
-                    let entry = table(hash).at(unit_of(slot));
+            for (&(mut slot), &hash) in slots.iter().zip(hashes) {
+                // A third of the keys are not in their first slot, but mostly in the same cache line.
+                let (table, tag) = (table(hash), tag(hash));
+                let mut next = table.home(tag);
+                while slot != 0 && slot >> UNIT_BITS != tag {
+                    next = (next + 1) & (table.slots().len() - 1);
+                    slot = table.slots()[next];
+                }
+                if slot != 0 {
+                    let entry = table.at(unit_of(slot));
                     bytes ^= entry[0] ^ entry.get(LINE).copied().unwrap_or(0);
                 }
             }

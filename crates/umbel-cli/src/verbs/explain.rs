@@ -82,8 +82,9 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
             Steps::Join { slices: slices @ 2.., .. } => {
                 format!("at a time, for each of {slices} slices of the first file")
             }
-            _ => format!("in memory, the rest on disk in {}", folders.join(" and ")),
+            _ => "in memory".to_owned(),
         };
+        let rest = format!("{rest}, the rest on disk in {}", folders.join(" and "));
         text += &format!(
             "table    about {} compared byte by byte; up to {} of them {rest}\n",
             counted(plan.compared, "line"),

@@ -59,7 +59,7 @@ impl Work for (&Probe<'_>, (ByShard, Scattered)) {
         let record = |i: usize| Record::line(lines.key(i));
         lock_each(probe.keys, &mut shards.0, Few::is_empty, lock, |mut shard, few| {
             for (n, &i) in few.numbers.iter().enumerate() {
-                shard.table.warm_from(&few.hashes, n);
+                Table::warm_from(&few.hashes, n, |_| &shard.table);
                 if shard.insert(few.hashes[n], (INPUT, PLACE), record(i))? == Inserted::Full {
                     probe.spilled.get_or_make(|| {
                         let done = lines.place(i) - probe.start;

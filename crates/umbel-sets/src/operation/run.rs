@@ -218,7 +218,7 @@ impl Run<'_> {
         let share = share.saturating_sub(keys.bytes());
         // Two for each thread: one that looks lines up then seldom waits for one that adds some.
         let shards = if budget.threads > 1 { 2 * budget.threads } else { 1 };
-        let mut tables = Table::shards(share, shards, layout)?;
+        let mut tables = Table::shards(share, shards, layout, 0)?;
         if spilled > 0 {
             // A line that is not among the keys in memory may be among the spilled ones.
             tables.iter_mut().for_each(Table::close);

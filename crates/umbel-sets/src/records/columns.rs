@@ -4,9 +4,10 @@
 //! are unknown. So this module refuses them: a quote opens a field or is doubled within quotes, and the closing one is
 //! followed by a delimiter or the end. It reads everything it accepts as `csv` does; the tests verify this.
 
-use memchr::{memchr, memchr_iter, memchr2, memchr3};
+use memchr::{memchr_iter, memchr2};
 
 use super::{Csv, Flaw, Quoting, Value};
+use crate::ends::Ends;
 use crate::error::QuoteFlaw;
 
 /// Reads the CSV record at the start of `bytes`: finds the values of `columns`, in their order, and returns the
@@ -87,7 +88,7 @@ pub(crate) fn each(
 ) -> Result<usize, Flaw> {
     let broken = |flaw, at| Err(Flaw::Quote { flaw, at });
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t') && *byte != delimiter;
-    let mut start = 0;
+    let (mut start, mut ends) = (0, Ends::new([delimiter, b'"', b'\n'], bytes));
     for column in 0.. {
         let quoted = match bytes.get(start) {
             Some(b'"') => true,
@@ -102,9 +103,9 @@ pub(crate) fn each(
         let next = if quoted {
             let (mut end, mut written) = (start + 1, Quoting::Plain);
             loop {
-                match memchr(b'"', &bytes[end..]) {
+                match ends.find(|&at| at >= end && bytes[at] == b'"') {
                     None => return broken(QuoteFlaw::Open, start),
-                    Some(at) => end += at,
+                    Some(at) => end = at,
                 }
                 if bytes.get(end + 1) != Some(&b'"') {
                     break;
@@ -122,10 +123,9 @@ pub(crate) fn each(
                 _ => end + 1,
             }
         } else {
-            let rest = &bytes[start..];
-            let next = memchr3(delimiter, b'"', b'\n', rest).map_or(bytes.len(), |at| start + at);
+            let next = ends.find(|&at| at >= start).unwrap_or(bytes.len());
             let end = match bytes.get(next) {
-                Some(b'"') if rest[..next - start].iter().all(is_blank) => {
+                Some(b'"') if bytes[start..next].iter().all(is_blank) => {
                     return broken(QuoteFlaw::Blank, next);
                 }
                 Some(b'"') => return broken(QuoteFlaw::Bare, next),

@@ -4,8 +4,8 @@ use umbel::KeyHash;
 
 use super::turns::{Halt, Turn};
 use super::{Lines, Scanner, Span, Tally, Visit, Work};
+use crate::ends::Ends;
 use crate::error::Place;
-use crate::line_ends::LineEnds;
 use crate::records::{Copied, Flaw, Found, Head, KeyAt, empty};
 
 /// Lines found and hashed together, with little memory and with more: enough that even if only a tenth are looked up,
@@ -110,7 +110,7 @@ impl<'a> Batch<'a> {
     fn lines(&mut self, piece: Piece<'_>) -> Result<(), Halt> {
         let separator = self.scanner.format.kind.end();
         let (bytes, mut start) = (piece.bytes, 0);
-        for end in LineEnds::new(separator, bytes) {
+        for end in Ends::new([separator], bytes) {
             self.found.spans.push(Span { start, length: (end - start) as u32 });
             start = end + 1;
             if self.found.spans.len() == self.size {
@@ -212,7 +212,8 @@ impl<'a> Batch<'a> {
         }
         found.clear(scanner.chunk);
         let most = (scanner.chunk / 2).max(1);
-        if kept.spans.len() + *size > scanner.kept || kept.copied.bytes.len() >= most {
+        let no_room = kept.spans.len() + *size > scanner.kept || kept.copied.bytes.len() >= most;
+        if no_room || work.is_full() {
             self.hand_on(piece, false)?;
         }
         Ok(())

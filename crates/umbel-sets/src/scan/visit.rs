@@ -23,6 +23,11 @@ pub(crate) trait Work {
         false
     }
 
+    /// Whether the lines kept so far must be handed on before the next batch.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// Ends the work of the thread.
     fn finish(self: Box<Self>) -> Result<(), Error> {
         Ok(())

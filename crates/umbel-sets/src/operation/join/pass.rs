@@ -4,33 +4,48 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use super::Joining;
+use crate::operation::keys::At;
 use crate::operation::prelude::*;
 use crate::records::empty;
+use crate::spill::part_of;
 
 /// Bytes of output written together.
 pub(super) const PIECE: usize = 64 << 10;
 
-/// Lists in a table.
+/// Lists in tables, by the parts of their hashes.
 pub(super) struct Lists<'a> {
-    pub(super) table: &'a Table,
-    /// The lengths of long ones, by their units.
-    lengths: Mutex<HashMap<u64, u64>>,
+    tables: &'a [Table],
+    /// The lengths of long ones.
+    lengths: Mutex<HashMap<At, u64>>,
 }
 
 impl<'a> Lists<'a> {
-    pub(super) fn of(table: &'a Table) -> Self {
-        Self { table, lengths: Mutex::default() }
+    pub(super) fn of(tables: &'a [Table]) -> Self {
+        Self { tables, lengths: Mutex::default() }
+    }
+
+    fn table(&self, hash: KeyHash) -> &Table {
+        &self.tables[part_of(hash, 0, self.tables.len())]
+    }
+
+    pub(super) fn find(&self, hash: KeyHash, key: &[u8]) -> Option<At> {
+        let part = part_of(hash, 0, self.tables.len());
+        Some((part, self.tables[part].find(hash, key)?))
+    }
+
+    pub(super) fn get(&self, (part, unit): At) -> impl Iterator<Item = Record<'a>> {
+        self.tables[part].list(unit)
     }
 
     /// The length of a list; a long one is counted only once.
-    fn length(&self, unit: u64) -> u64 {
+    fn length(&self, at: At) -> u64 {
         const SHORT: usize = 64;
-        let some = self.table.list(unit).take(SHORT + 1).count();
+        let some = self.get(at).take(SHORT + 1).count();
         if some <= SHORT {
             return some as u64;
         }
         let mut lengths = self.lengths.lock().expect("no worker panics");
-        *lengths.entry(unit).or_insert_with(|| self.table.list(unit).count() as u64)
+        *lengths.entry(at).or_insert_with(|| self.get(at).count() as u64)
     }
 }
 
@@ -41,7 +56,7 @@ impl Joining<'_> {
         &self,
         (place, left): (u64, &[u8]),
         lists: &Lists<'_>,
-        unit: u64,
+        at: At,
         most: usize,
         text: &mut Vec<u8>,
     ) -> Result<Option<u64>, Error> {
@@ -52,9 +67,9 @@ impl Joining<'_> {
             }
             self.left(place, left, text)?;
             text.truncate(start);
-            return Ok(Some(lists.length(unit)));
+            return Ok(Some(lists.length(at)));
         }
-        for record in lists.table.list(unit) {
+        for record in lists.get(at) {
             if text.len() + left.len() + record.row.len() > most {
                 text.truncate(start);
                 return Ok(None);
@@ -113,8 +128,13 @@ impl Pass<'_, '_> {
         Visit::new(spare, move || (self, Rows::default()))
     }
 
-    fn find(&self, lines: &Lines<'_>, i: usize) -> Option<u64> {
-        self.lists.table.find(lines.hashes()[i], lines.key(i))
+    /// Bytes of the text of a worker.
+    fn most(&self) -> usize {
+        self.joining.scanner.budget.chunk / 2
+    }
+
+    fn find(&self, lines: &Lines<'_>, i: usize) -> Option<At> {
+        self.lists.find(lines.hashes()[i], lines.key(i))
     }
 
     /// Appends the joined rows of a row, unless the text lacks room: only one thread at a time holds a long one.
@@ -124,16 +144,16 @@ impl Pass<'_, '_> {
         i: usize,
         Rows { text, matched, .. }: &mut Rows,
     ) -> Result<Option<u64>, Error> {
-        let (joining, most) = (self.joining, self.joining.scanner.budget.chunk / 2);
+        let (joining, most) = (self.joining, self.most());
         let (place, row) = (lines.place(i), lines.row(i));
         match self.find(lines, i) {
             None if !joining.keeps_left() => Ok(Some(0)),
             None if text.len() + row.len() > most => Ok(None),
             None => joining.left(place, row, text).map(|()| Some(1)),
-            Some(unit) if joining.refuses(&self.lists, unit) => Ok(None),
-            Some(unit) => {
+            Some(at) if joining.refuses(&self.lists, at) => Ok(None),
+            Some(at) => {
                 *matched += 1;
-                joining.listed((place, row), &self.lists, unit, most, text)
+                joining.listed((place, row), &self.lists, at, most, text)
             }
         }
     }
@@ -143,25 +163,30 @@ impl Pass<'_, '_> {
         let (joining, mut text) = (self.joining, Vec::new());
         let (place, row) = (lines.place(i), lines.row(i));
         match self.find(lines, i) {
-            Some(unit) if joining.refuses(&self.lists, unit) => {
+            Some(at) if joining.refuses(&self.lists, at) => {
                 Err(joining.join.repeated(lines.key(i)))
             }
-            Some(unit) if !joining.join.total => joining.long((place, row), sink, |put| {
-                self.lists.table.list(unit).try_for_each(|record| put(record.row))
+            Some(at) if !joining.join.total => joining.long((place, row), sink, |put| {
+                self.lists.get(at).try_for_each(|record| put(record.row))
             }),
             found => {
                 joining.left(place, row, &mut text)?;
-                joining.join.put(&text, found.map_or(1, |unit| self.lists.length(unit)), sink)
+                joining.join.put(&text, found.map_or(1, |at| self.lists.length(at)), sink)
             }
         }
     }
 }
 
 impl Work for (&Pass<'_, '_>, Rows) {
+    // Another batch of usual rows still has room.
+    fn is_full(&self) -> bool {
+        self.1.text.len() > self.0.most() / 2
+    }
+
     fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         let (pass, local) = self;
         for (i, keep) in keep.iter_mut().enumerate() {
-            pass.lists.table.warm_from(lines.hashes(), i);
+            Table::warm_from(lines.hashes(), i, |hash| pass.lists.table(hash));
             let count = pass.row(lines, i, local)?;
             *keep = count != Some(0);
             if *keep {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::pass::{Lists, PIECE};
 use super::{Joining, Partners};
+use crate::operation::keys::At;
 use crate::operation::plan::LEAST_FILTER;
 use crate::operation::prelude::*;
 use crate::operation::settle::{Part, Settling};
@@ -18,15 +19,9 @@ pub(super) const ALONE: u64 = 0;
 const LONG_LIST: usize = if cfg!(test) { 1 << 8 } else { 64 << 10 };
 
 impl Joining<'_> {
-    /// Steps 3 and 4 with spilled rows, next to `held` bytes.
-    pub(super) fn settle(
-        &mut self,
-        right: Vec<Spill>,
-        held: u64,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), Error> {
+    /// Steps 3 and 4 with spilled rows.
+    pub(super) fn settle(&mut self, right: Vec<Spill>, sink: &mut Sink<'_>) -> Result<(), Error> {
         let (disk, budget) = (&self.disk, self.scanner.budget);
-        let budget = Budget { rest: budget.rest - held, ..budget };
         let files: Vec<_> = right.iter().collect();
         let room = (budget.table(0) / 2).max(LEAST_FILTER);
         let filter = KeySet::none().filter(&files, &self.scanner, room)?;
@@ -246,7 +241,7 @@ impl Settle<'_> {
     fn block(self, table: &Table, left: &Spill, last: bool, runs: &mut Runs) -> Result<(), Error> {
         let (joining, hasher) = (self.joining, self.settling.hasher);
         let mut rows = left.read(self.settling.buffer());
-        let (lists, mut written) = (Lists::of(table), HashMap::new());
+        let (lists, mut written) = (Lists::of(std::slice::from_ref(table)), HashMap::new());
         let mut text = Vec::new();
         // Counted rows have no text.
         let most = if joining.join.total { usize::MAX } else { LONG_LIST };
@@ -254,22 +249,22 @@ impl Settle<'_> {
             table.warm(rows.hashes());
             for (hash, place, line) in rows.some() {
                 text.clear();
-                let count = match table.find(hash, line.key()) {
+                let count = match lists.find(hash, line.key()) {
                     None if last && joining.keeps_left() => {
                         joining.left(place, line.row, &mut text)?;
                         ALONE
                     }
                     None => continue,
-                    Some(unit) if joining.refuses(&lists, unit) => {
+                    Some(at) if joining.refuses(&lists, at) => {
                         return Err(joining.join.repeated(line.key()));
                     }
-                    Some(unit) => {
-                        match joining.listed((place, line.row), &lists, unit, most, &mut text)? {
+                    Some(at) => {
+                        match joining.listed((place, line.row), &lists, at, most, &mut text)? {
                             Some(count) => count,
                             None => {
-                                let range = match written.get(&unit) {
+                                let range = match written.get(&at) {
                                     Some(range) => *range,
-                                    None => *written.entry(unit).or_insert(self.list(table, unit)?),
+                                    None => *written.entry(at).or_insert(self.list(&lists, at)?),
                                 };
                                 text.reserve_exact(16 + line.row.len());
                                 range.iter().for_each(|at| text.extend(u64::to_le_bytes(*at)));
@@ -287,10 +282,10 @@ impl Settle<'_> {
     }
 
     /// Writes a list, and returns where it starts and ends.
-    fn list(self, table: &Table, unit: u64) -> Result<[u64; 2], Error> {
-        let mut lists = self.lists.lock().expect("no worker panics");
-        let start = lists.bytes();
-        table.list(unit).try_for_each(|record| lists.push(0, Record::line(record.row)))?;
-        Ok([start, lists.bytes()])
+    fn list(self, lists: &Lists<'_>, at: At) -> Result<[u64; 2], Error> {
+        let mut file = self.lists.lock().expect("no worker panics");
+        let start = file.bytes();
+        lists.get(at).try_for_each(|record| file.push(0, Record::line(record.row)))?;
+        Ok([start, file.bytes()])
     }
 }

@@ -230,7 +230,7 @@ fn sides(dir: &TempDir, left: &str, right: &str) -> [Input; 2] {
     [("left", left), ("right", right)].map(|(name, rows)| input(dir.path(), name, rows.as_bytes()))
 }
 
-/// If the right rows with a partner need a few times the memory, the right input is reread, and nothing is spilled.
+/// If the right rows with a partner need a few times the memory, only these are spilled, and both inputs read as often.
 #[test]
 fn every_slice_is_planned_and_reported() {
     let rows =
@@ -247,12 +247,18 @@ fn every_slice_is_planned_and_reported() {
         assert!(out == expected.as_bytes());
         let Steps::Join { slices, .. } = plan.steps else { unreachable!() };
         assert!((2..7).contains(&slices), "{plan:?}");
-        assert_eq!([plan.bytes_spilled, report.bytes_spilled], [0; 2]);
-        let passes = 2 + slices;
-        assert_eq!([plan.passes, report.passes].map(u64::from), [passes; 2]);
-        let read = 2 * left.len() as u64 + slices * right.len() as u64;
+        // Each is stored with a place, and its key once more.
+        let most = right.len() as u64 * 2;
+        assert!(most / 3 < plan.bytes_spilled && plan.bytes_spilled < most, "{plan:?}");
+        assert!(most / 3 < report.bytes_spilled && report.bytes_spilled < most, "{report:?}");
+        assert_eq!([plan.passes, report.passes], [3; 2]);
+        let read = (2 * left.len() + right.len()) as u64;
+        assert_eq!(
+            [plan.bytes_read - plan.bytes_spilled, report.bytes_read - report.bytes_spilled],
+            [read; 2]
+        );
         let expected = options.resources.progress.total() - before;
-        assert_eq!([plan.bytes_read, report.bytes_read, expected], [read; 3]);
+        assert_eq!(expected, plan.bytes_read);
     }
 }
 
