@@ -41,12 +41,11 @@ impl Joining<'_> {
             later: (0..later).map(files).collect::<Result<_, _>>()?,
         };
         let tallies = self.scanner.scan(inputs, 1..2, &gather.visit(budget.long_line()))?;
-        let Gather { gathered, later, .. } = gather;
-        let gathered = match gathered.into_inner().expect("no worker panics") {
+        let gathered = match gather.gathered.into_inner().expect("no worker panics") {
             Gathered::Held(tables) => Gathered::Held(tables),
             Gathered::Spilled(partitions) => Gathered::Spilled(partitions.finish()?),
         };
-        let later = later.into_iter().map(Partitions::finish).collect::<Result<_, _>>()?;
+        let later = gather.later.into_iter().map(Partitions::finish).collect::<Result<_, _>>()?;
         self.seen(1..2, &tallies)?;
         Ok((gathered, later))
     }
@@ -225,8 +224,7 @@ impl Work for (&Gather<'_>, Added) {
         if let Gathered::Spilled(partitions) = &*gathered {
             partitions.push_some(first, get)?;
         }
-        let later = later.iter_mut().zip(&gather.later);
-        later.into_iter().try_for_each(|(rows, partitions)| partitions.push_some(rows, get))?;
+        later.iter_mut().zip(&gather.later).try_for_each(|(rows, to)| to.push_some(rows, get))?;
         ends.clear();
         empty(bytes, gather.joining.scanner.budget.chunk);
         Ok(())

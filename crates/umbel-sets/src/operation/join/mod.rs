@@ -213,9 +213,8 @@ impl<'a> Join<'a> {
         let spilled = |count: u64| (count - 1) * rows(count) * (length + 12);
         let fits = |&count: &u64| Table::needed(rows(count), length) <= plan.table;
         let most = MOST.min(self.budget.spare_files() / 2 / threads);
-        if let Some(count) =
-            (2..=most).find(fits).filter(|&count| spilled(count) < plan.bytes_spilled)
-        {
+        let count = (2..=most).find(fits);
+        if let Some(count) = count.filter(|&count| spilled(count) < plan.bytes_spilled) {
             let spilled = spilled(count);
             plan.steps = Steps::Join { seen: Some(seen), slices: count };
             plan.bytes_read = plan.bytes_read - plan.bytes_spilled + spilled;
@@ -317,8 +316,7 @@ impl<'a> Joining<'a> {
     ) -> Result<(), Error> {
         let (budget, threads) = (self.scanner.budget, self.scanner.budget.threads);
         let filters = filter.as_ref().map_or(0, |filter| filter.plan().bytes());
-        let several = slices.len() > 1;
-        let keys = if several { plan.compared / slices.len() as u64 } else { 0 };
+        let keys = if slices.len() > 1 { plan.compared / slices.len() as u64 } else { 0 };
         let tables = || Table::shards(budget.table(filters), threads, Layout::Keyed, keys);
         let (mut gathered, later) = self.gather(filter.as_ref(), slices.len() - 1, tables()?)?;
         drop(filter);

@@ -119,18 +119,23 @@ struct Rows {
     /// For each kept row, where its text ends, and how many rows it has; `None` if there was no room for it, or several
     /// partners are an error: then it is joined in its turn.
     rows: Vec<(usize, Option<u64>)>,
+    /// Whether another batch like the last one has no room.
+    full: bool,
     /// Rows of the left input with a partner.
     matched: u64,
 }
 
 impl Pass<'_, '_> {
     pub(super) fn visit(&self, spare: u64) -> Visit<'_> {
-        Visit::new(spare, move || (self, Rows::default()))
+        let rows = || Rows { text: Vec::with_capacity(self.most()), ..Rows::default() };
+        Visit::new(spare, move || (self, rows()))
     }
 
-    /// Bytes of the text of a worker.
+    /// Bytes of the text of a worker. The results of a usual chunk fit: a worker that hands some on before has to wait for
+    /// all chunks before its own. No filter is filled meanwhile, and the hashes for one leave their room.
     fn most(&self) -> usize {
-        self.joining.scanner.budget.chunk / 2
+        let Budget { chunk, bucketed, .. } = self.joining.scanner.budget;
+        chunk / 2 + size_of::<KeyHash>() * bucketed
     }
 
     fn find(&self, lines: &Lines<'_>, i: usize) -> Option<At> {
@@ -178,13 +183,13 @@ impl Pass<'_, '_> {
 }
 
 impl Work for (&Pass<'_, '_>, Rows) {
-    // Another batch of usual rows still has room.
     fn is_full(&self) -> bool {
-        self.1.text.len() > self.0.most() / 2
+        self.1.full
     }
 
     fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         let (pass, local) = self;
+        let before = local.text.len();
         for (i, keep) in keep.iter_mut().enumerate() {
             Table::warm_from(lines.hashes(), i, |hash| pass.lists.table(hash));
             let count = pass.row(lines, i, local)?;
@@ -193,6 +198,7 @@ impl Work for (&Pass<'_, '_>, Rows) {
                 local.rows.push((local.text.len(), count));
             }
         }
+        local.full = 2 * local.text.len() - before > pass.most();
         Ok(())
     }
 
@@ -210,7 +216,8 @@ impl Work for (&Pass<'_, '_>, Rows) {
         }
         join.put(&local.text[start..], before, &mut sink)?;
         pass.joining.matched.fetch_add(std::mem::take(&mut local.matched), Ordering::Relaxed);
-        empty(&mut local.text, pass.joining.scanner.budget.chunk);
+        local.full = false;
+        empty(&mut local.text, pass.most());
         Ok(())
     }
 }
