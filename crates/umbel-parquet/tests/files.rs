@@ -757,7 +757,8 @@ fn the_copy_is_right_while_others_read() {
     assert!(body > 1 << 20 && before[..body] == after[..body]);
 }
 
-/// As long per filter where there are many: of three times each, the shortest, since other programs run too.
+/// As long per filter where there are many: for 48 times as many, 48 times, not 2,304. Of three times each, the shortest
+/// counts, and the bound is far from both, since other programs run too.
 #[test]
 fn filters_are_removed_in_linear_time() {
     let time = |count: usize| {
@@ -768,6 +769,6 @@ fn filters_are_removed_in_linear_time() {
         start.elapsed()
     };
     let shortest = |count| (0..3).map(|_| time(count)).min().unwrap();
-    let (few, many) = (shortest(8000), shortest(64_000));
-    assert!(many < 24 * few, "{few:?} and {many:?}");
+    let (few, many) = (shortest(2000), shortest(96_000));
+    assert!(many < 300 * few, "{few:?} and {many:?}");
 }
