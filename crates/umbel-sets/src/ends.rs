@@ -25,14 +25,14 @@ impl<'a, const N: usize> Ends<'a, N> {
     #[inline]
     fn load(&mut self) {
         let bytes = &self.bytes[self.start..];
-        self.mask = bytes.first_chunk().map_or_else(
-            || {
+        self.mask = match bytes.first_chunk() {
+            Some(chunk) => mask(self.wanted, chunk),
+            None => {
                 let mut chunk = [0; CHUNK];
                 chunk[..bytes.len()].copy_from_slice(bytes);
                 mask(self.wanted, &chunk) & ((1 << bytes.len()) - 1)
-            },
-            |chunk| mask(self.wanted, chunk),
-        );
+            }
+        };
     }
 }
 
