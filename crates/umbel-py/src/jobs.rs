@@ -45,6 +45,7 @@ fn explained<'py>(py: Python<'py>, plan: SetPlan) -> PyResult<Bound<'py, PyAny>>
     let strategy = match plan.steps {
         Steps::Merge => "merge",
         Steps::OnePass { .. } => "one-pass",
+        Steps::SideBySide(_) => "side-by-side",
         _ if filter.is_some() => "filter",
         _ => "table",
     };

@@ -42,6 +42,10 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
             "all files seem to be sorted by their bytes, so their lines are compared side by side; if one is not, the run starts again with a table",
         ),
         Steps::OnePass { .. } => ("one-pass", "filters alone decide; each input is read once"),
+        Steps::SideBySide(_) => (
+            "side-by-side",
+            "rows that both files have once, at about the same place, are forgotten as they are read; the others are looked up",
+        ),
         _ if plan.filter().is_some() => {
             ("filter", "a first pass selects the lines to look up; these are compared byte by byte")
         }
@@ -94,11 +98,14 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
     if let Some(pairs) = plan.pairs {
         text += &format!("result   about {}, from samples of both files\n", counted(pairs, "row"));
     }
+    let spilled = match plan.steps {
+        Steps::SideBySide(_) => "what is looked up".to_owned(),
+        _ => Size(plan.bytes_spilled).to_string(),
+    };
     text + &format!(
-        "reading  {} in {}\nwriting  {} to temporary files, and the result\n",
+        "reading  {} in {}\nwriting  {spilled} to temporary files, and the result\n",
         Size(plan.bytes_read),
-        counted(plan.passes.into(), "pass"),
-        Size(plan.bytes_spilled)
+        counted(plan.passes.into(), "pass")
     )
 }
 
@@ -107,6 +114,7 @@ fn filters(steps: &Steps, inputs: &[Input]) -> Vec<(String, Plan)> {
     let (all, looked_up) = ("of all lines".to_owned(), "of lines to look up".to_owned());
     match steps {
         Steps::Merge | Steps::Decide { filters: None } => Vec::new(),
+        Steps::SideBySide(filter) => vec![(all, *filter)],
         Steps::Join { seen, .. } => seen.map(|filter| (all, filter)).into_iter().collect(),
         Steps::Decide { filters: Some([seen, doubtful]) } => {
             vec![(all, *seen), (looked_up, *doubtful)]

@@ -163,7 +163,9 @@ impl SetOperation<'_> {
                 run.group(self, filters.as_ref(), &mut sink)?;
             }
             Steps::Decide { filters } => run.decide(&plan, filters.as_ref(), &mut sink)?,
-            Steps::Merge | Steps::Join { .. } => unreachable!("unsorted lines, not rows of a join"),
+            Steps::Merge | Steps::SideBySide(_) | Steps::Join { .. } => {
+                unreachable!("unsorted lines, not rows of a join or diff")
+            }
         }
         sink.finish(run.passes.finish(self.inputs, &run.disk))
     }

@@ -73,6 +73,9 @@ pub enum Steps {
         /// The inputs whose keys are gathered.
         gathered: Range<usize>,
     },
+    /// Two inputs are read side by side, where rows that each has once at about the same place are forgotten; others are looked
+    /// up. With the filter of all rows.
+    SideBySide(Plan),
     /// The rows of the second input are looked up by the keys of the first.
     Join {
         /// The filter of all rows of the first input; rows of the second that pass it are gathered, or all without it.
@@ -96,7 +99,7 @@ impl SetPlan {
     /// The filter of all lines that may be written, if these are looked up by their bytes.
     pub fn filter(&self) -> Option<&Plan> {
         match &self.steps {
-            Steps::Merge | Steps::OnePass { .. } => None,
+            Steps::Merge | Steps::OnePass { .. } | Steps::SideBySide(_) => None,
             Steps::Decide { filters } => filters.as_ref().map(|[seen, _]| seen),
             Steps::LookUp { seen, .. } | Steps::Join { seen, .. } => seen.as_ref(),
         }

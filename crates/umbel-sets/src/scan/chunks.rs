@@ -14,6 +14,8 @@ pub(super) struct Chunks<'a> {
     firsts: Vec<u64>,
     /// Bytes of a chunk.
     size: u64,
+    /// Whether the chunks of two inputs alternate, as long as both have some.
+    abreast: bool,
 }
 
 /// A chunk of an input.
@@ -27,7 +29,7 @@ pub(super) struct Chunk {
 }
 
 impl<'a> Chunks<'a> {
-    pub(super) fn new(inputs: &'a [Input], range: Range<usize>, size: u64) -> Self {
+    pub(super) fn new(inputs: &'a [Input], range: Range<usize>, size: u64, abreast: bool) -> Self {
         let mut chunks = 0;
         let next = |input: &Input| {
             let part = input.part();
@@ -35,7 +37,7 @@ impl<'a> Chunks<'a> {
             chunks
         };
         let firsts = iter::once(0).chain(inputs[range.clone()].iter().map(next)).collect();
-        Self { inputs, range, places: Places::new(inputs), firsts, size }
+        Self { inputs, range, places: Places::new(inputs), firsts, size, abreast }
     }
 
     /// How many chunks there are.
@@ -45,6 +47,17 @@ impl<'a> Chunks<'a> {
 
     /// Chunk number `number`.
     pub(super) fn chunk(&self, number: u64) -> Chunk {
+        let number = match self.firsts[..] {
+            [_, first, all] if self.abreast => {
+                let both = first.min(all - first);
+                match number {
+                    _ if number < 2 * both => number / 2 + number % 2 * first,
+                    _ if first > both => number - both,
+                    _ => number,
+                }
+            }
+            _ => number,
+        };
         let at = self.firsts.partition_point(|&first| first <= number) - 1;
         let input = self.range.start + at;
         let part = self.inputs[input].part();

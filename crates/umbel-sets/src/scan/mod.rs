@@ -323,7 +323,7 @@ impl<'a> Scanner<'a> {
         range: Range<usize>,
         visit: &Visit<'_>,
     ) -> Result<Vec<Tally>, Error> {
-        let chunks = Chunks::new(inputs, range.clone(), self.chunk as u64);
+        let chunks = Chunks::new(inputs, range.clone(), self.chunk as u64, visit.abreast);
         let next = AtomicU64::new(0);
         let turns = Turns::default();
         let tallies = Mutex::new(vec![Tally::default(); range.len()]);

@@ -52,9 +52,10 @@ struct TurnState {
     /// All chunks before this one are done.
     next: u64,
     done_early: BTreeSet<u64>,
-    /// The next chunk whose quotes will be counted, and whether it starts within quotes.
+    /// The next chunk whose quotes will be counted.
     counted: u64,
-    quoted: bool,
+    /// Whether the next chunk of an input starts within quotes: of even ones and of odd ones, since two may be read side by side.
+    quoted: [bool; 2],
     stopped: bool,
 }
 
@@ -84,13 +85,19 @@ impl Turns {
         self.wait_while(chunk, |state| state.next < chunk).map(drop)
     }
 
-    /// Whether `chunk` starts within quotes; the `first` one of an input does not. `turned` is whether it ends the
+    /// Whether `chunk` of an input starts within quotes; the `first` one does not. `turned` is whether it ends the
     /// other way. Waits until that is known for all chunks before.
-    pub(super) fn quotes(&self, chunk: u64, first: bool, turned: bool) -> Result<bool, Halt> {
+    pub(super) fn quotes(
+        &self,
+        chunk: u64,
+        input: usize,
+        first: bool,
+        turned: bool,
+    ) -> Result<bool, Halt> {
         let mut state = self.wait_while(chunk, |state| state.counted < chunk)?;
-        let before = state.quoted && !first;
+        let before = state.quoted[input % 2] && !first;
         state.counted += 1;
-        state.quoted = before ^ turned;
+        state.quoted[input % 2] = before ^ turned;
         drop(state);
         self.seat(chunk + 1).notify_all();
         Ok(before)

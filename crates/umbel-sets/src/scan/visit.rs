@@ -52,6 +52,8 @@ pub(crate) struct Visit<'a> {
     pub(crate) ordered: bool,
     /// How many consecutive inputs may be processed at the same time.
     pub(crate) at_once: usize,
+    /// Whether two inputs are read side by side, a chunk of each in turn, and not one after the other.
+    pub(crate) abreast: bool,
     /// Bytes that one line too long for a chunk may use in memory now. Called in the order of the inputs.
     pub(crate) room: Box<dyn Fn() -> u64 + Sync + 'a>,
     /// Receives the header of the first input that has one, before any line.
@@ -66,6 +68,7 @@ impl<'a> Visit<'a> {
             work: Box::new(move || Box::new(work())),
             ordered: true,
             at_once: usize::MAX,
+            abreast: false,
             room: Box::new(move || spare),
             header: Box::new(|_| Ok(())),
         }

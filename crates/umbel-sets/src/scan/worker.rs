@@ -94,8 +94,8 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
         let mut quoted = (false, false);
         if matches!(kind, Kind::Csv(_)) {
             let turned = memchr_iter(b'"', &self.buffer[own..inside]).count() % 2 == 1;
-            let before =
-                self.turns.quotes(number, chunk.start == reader.input().part().start, turned)?;
+            let is_first = chunk.start == reader.input().part().start;
+            let before = self.turns.quotes(number, chunk.input, is_first, turned)?;
             quoted = (before, before ^ turned);
         }
         let first =

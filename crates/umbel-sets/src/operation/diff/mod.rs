@@ -5,16 +5,18 @@
 
 mod cells;
 pub mod changes;
+mod side_by_side;
 
 use std::slice;
 
 use super::counts::second_more;
 use super::prelude::*;
-use super::{SetOperation, SetPlan};
+use super::{SetOperation, SetPlan, Steps};
 use crate::input::SpoolWriter;
 use crate::report::Changes;
 use crate::scan::RowKeys;
 use crate::sink::Hand;
+use side_by_side::Left;
 
 /// How a row differs between two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,7 +82,15 @@ impl<'a> Diff<'a> {
     /// # Errors
     /// As for [`SetOperation::plan`].
     pub fn plan(&self) -> Result<SetPlan, Error> {
-        self.rows.plan()
+        let plan = self.rows.plan()?;
+        if !self.rows.rule.uneven || plan.bytes_spilled == 0 {
+            return Ok(plan);
+        }
+        let Some(filter) = side_by_side::filter(&self.rows.budget, &plan.lines)? else {
+            return Ok(plan);
+        };
+        let bytes_read = lengths(self.rows.inputs);
+        Ok(SetPlan { steps: Steps::SideBySide(filter), bytes_read, bytes_spilled: 0, ..plan })
     }
 
     /// Passes each row that differs to `show`, and rows that both files have but one more often: kept and removed or replaced ones in the order of the old file (with keys, all kept
@@ -103,21 +113,41 @@ impl<'a> Diff<'a> {
             }
             show(change, row)
         };
+        let left = match self.plan()?.steps {
+            Steps::SideBySide(filter) => side_by_side::read(&self.rows, &filter)?,
+            _ => None,
+        };
+        let (mut report, even) = match left {
+            None => self.compare(&mut show)?,
+            Some(Left { inputs, even, mut report }) => {
+                let SetOperation { rule, budget, options, .. } = self.rows;
+                let rows = SetOperation::within(budget, &inputs, rule, options);
+                let (rest, more) = Diff { rows, ..*self }.compare(&mut show)?;
+                report.follow(rest);
+                (report, even + more)
+            }
+        };
+        changes.kept += even;
+        report.found = changes.different();
+        report.changes = Some(changes);
+        Ok(report)
+    }
+
+    /// Compares all rows; returns also how many are in both files equally often.
+    fn compare(
+        &self,
+        show: &mut (impl FnMut(Change, &[u8]) -> Result<(), Error> + Send),
+    ) -> Result<(Report, u64), Error> {
         let boundary = self.rows.inputs[0].length();
         let change = |Selected { place, count, .. }: Selected<'_>| match second_more(count) {
             Some(times) => Change::Kept(times),
             None if place < boundary => Change::Removed,
             None => Change::Added,
         };
-        let (mut report, even) = if self.rows.options.form.records.key().is_empty() {
-            self.hand(&mut |selected| show(change(selected), selected.row))?
-        } else {
-            self.keyed(change, &mut show)?
-        };
-        changes.kept += even;
-        report.found = changes.different();
-        report.changes = Some(changes);
-        Ok(report)
+        if self.rows.options.form.records.key().is_empty() {
+            return self.hand(&mut |selected| show(change(selected), selected.row));
+        }
+        self.keyed(change, show)
     }
 
     /// Passes the selected rows to `hand`. Returns also how many others there are, which both files have equally often.

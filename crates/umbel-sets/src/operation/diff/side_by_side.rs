@@ -1,0 +1,414 @@
+//! Rows that both files have once, at about the same place, are compared while both are read side by side.
+//!
+//! Two versions of a file have most rows in common, in about the same order. Tables hold the rows read last. When one
+//! is full, a row that each file had once is forgotten: it is *even*. A row that only one had waits in the next table,
+//! and if its partner does not come there either, it is *left*.
+//!
+//! The same row may come again later. Every row that is even or left goes into a filter; if that may have it already,
+//! its hash goes into a filter of rows to read *again*. A second pass leaves all rows that this one lets pass, wherever
+//! they are. So a row that was forgotten is once in each file, and the rows left differ as the whole files do.
+
+use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use umbel::Kind;
+
+use crate::input::SpoolWriter;
+use crate::operation::SetOperation;
+use crate::operation::in_line::{ByShard, Few};
+use crate::operation::keys::index;
+use crate::operation::prelude::*;
+use crate::spill::{lock, lock_each};
+use crate::table::{Cursor, Entry};
+
+/// Bytes of all tables, at most: half of it is how far the places of a row may differ. With 32 MiB they mostly stay in the cache.
+const WINDOW: u64 = if cfg!(test) { 16 << 10 } else { 32 << 20 };
+/// Reading is given up if more than one row in so many waits or is not even, besides the first ones.
+const MOST: u64 = 4;
+const FIRST: u64 = if cfg!(test) { 16 } else { 1 << 14 };
+/// Bits of the filter for each row, at least.
+const LEAST_BITS: u64 = 8;
+/// The place of an even row in its table.
+const EVEN: u64 = u64::MAX;
+
+/// What is left of an old and a new file.
+pub(super) struct Left {
+    pub(super) inputs: [Input; 2],
+    /// The number of other rows, each once in both files.
+    pub(super) even: u64,
+    pub(super) report: Report,
+}
+
+/// The filter of all rows, if there is room. At the end it is wrong for one row on average, if it has all the bits it wants.
+pub(super) fn filter(budget: &Budget, lines: &[u64]) -> Result<Option<Plan>, Error> {
+    let rows = lines.iter().copied().max().unwrap_or(0).max(10);
+    let plan = Plan::for_keys(Kind::Blocked, rows, (1.0 / rows as f64).max(1e-9))?;
+    let room = budget.rest / 3;
+    Ok(match plan.bytes() <= room {
+        true => Some(plan),
+        false if room * 8 / rows < LEAST_BITS => None,
+        false => Some(Plan::for_memory(Kind::Blocked, rows, room)?),
+    })
+}
+
+/// Reads two files side by side; `None` if too many rows differ or are at other places.
+pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Option<Left>, Error> {
+    let SetOperation { inputs, options, budget, .. } = *rows;
+    let (progress, disk) = (&options.resources.progress, Disk::new(&options.resources.tmp));
+    let scanner = rows.scanner(LineHasher::random())?;
+    scanner.check_headers(inputs)?;
+    let (mut passes, spare) = (Passes::new(inputs), budget.long_line());
+    let pair = Pair::new(inputs, filter, &scanner, &disk)?;
+    let work = || (&pair, ByShard::new(pair.shards.len()));
+    let visit = Visit { abreast: true, ordered: false, ..Visit::new(spare, work) };
+    let before = progress.done();
+    progress.expect(lengths(inputs));
+    let tallies = scanner.scan(inputs, 0..2, &visit);
+    drop(visit);
+    if pair.given_up.load(Ordering::Relaxed) {
+        progress.give_up(lengths(inputs) - (progress.done() - before));
+        return Ok(None);
+    }
+    passes.seen(inputs, 0..2, &tallies?)?;
+    let boundary = pair.boundary;
+    let (again, mut left) = pair.finish()?;
+    if let Some(again) = again {
+        progress.expect(lengths(inputs));
+        let pick = |lines: &Lines<'_>, keep: &mut [bool]| {
+            again.contains_all(lines.hashes(), keep);
+            Ok(())
+        };
+        let push = |lines: &Lines<'_>| {
+            (0..lines.len()).try_for_each(|i| leave(&mut left, lines.place(i), lines.row(i)))
+        };
+        let tallies = scanner.scan(inputs, 0..2, &Visit::of_some(spare, pick, push))?;
+        passes.seen(inputs, 0..2, &tallies)?;
+    }
+    let spool = |input: &Input| {
+        let mut rows = SpoolWriter::new(input.name(), options)?;
+        let header = scanner.header(slice::from_ref(input))?;
+        header.iter().try_for_each(|row| rows.row(row))?;
+        Ok::<_, Error>(rows)
+    };
+    let (mut old, mut new) = (spool(&inputs[0])?, spool(&inputs[1])?);
+    let (mut last, mut of_old) = (None, 0);
+    left.finish(|Selected { count: place, row, .. }| {
+        // Both passes may leave a row.
+        if last.replace(place) == Some(place) {
+            return Ok(());
+        }
+        if place < boundary {
+            of_old += 1;
+            old.row(row)
+        } else {
+            new.row(row)
+        }
+    })?;
+    let mut left = [old.finish()?, new.finish()?];
+    left[1].other = inputs[1].other;
+    let even = passes.tallies[0].map_or(0, |tally| tally.lines) - of_old;
+    passes.report.distinct = even;
+    Ok(Some(Left { inputs: left, even, report: passes.finish(inputs, &disk) }))
+}
+
+/// Adds a row to those left, which are sorted by place.
+fn leave(left: &mut Sorting, place: u64, row: &[u8]) -> Result<(), Error> {
+    left.push(&place.to_be_bytes(), Selected { place, count: place, row })
+}
+
+/// Two files that are read side by side.
+struct Pair<'a> {
+    shards: Vec<Mutex<Shard>>,
+    /// Rows to read again.
+    again: Mutex<Blocked>,
+    left: Mutex<Sorting>,
+    /// Where the new file begins, after the old one.
+    boundary: u64,
+    /// The longest row that enters a table.
+    longest: usize,
+    hasher: &'a LineHasher,
+    given_up: AtomicBool,
+}
+
+/// Some of the rows, by their hash.
+struct Shard {
+    /// The last rows.
+    rows: Table,
+    /// Those before this unit have waited once.
+    waited: u64,
+    /// An empty table.
+    next: Table,
+    /// All rows that are even or left.
+    seen: Blocked,
+    /// Rows to add to it.
+    gone: Vec<KeyHash>,
+    new: Vec<bool>,
+    /// The number of rows read; of those that wait; of those that are not even.
+    count: u64,
+    waiting: u64,
+    odd: u64,
+}
+
+impl<'a> Pair<'a> {
+    fn new(
+        inputs: &[Input],
+        filter: &Plan,
+        scanner: &'a Scanner<'_>,
+        disk: &Disk,
+    ) -> Result<Self, Error> {
+        let budget = scanner.budget;
+        // Two for each thread: hardly any waits for another.
+        let count = (2 * budget.threads as u64).next_power_of_two();
+        let (keys, bits) = (filter.keys() / count, (filter.bits() / count).max(512) / 512 * 512);
+        let part =
+            Plan::from_parts(Kind::Blocked, keys.max(1), filter.fpp(), bits, filter.probes())?;
+        let room = WINDOW.min(budget.rest / 4) / count / 2;
+        let shard = |_| Shard::new(room, scanner.layout(), &part).map(Mutex::new);
+        let again = Plan::for_keys(Kind::Blocked, filter.keys() / 16 + 1024, 0.01)?;
+        Ok(Self {
+            shards: (0..count).map(shard).collect::<Result<_, Error>>()?,
+            again: Mutex::new(of_hashes(&again)?),
+            left: Mutex::new(Sorting::new(u64::MAX, budget.rest / 8, disk)),
+            boundary: inputs[0].length(),
+            longest: room as usize / 8,
+            hasher: &scanner.hasher,
+            given_up: AtomicBool::new(false),
+        })
+    }
+
+    /// Takes in a row.
+    fn see(
+        &self,
+        shard: &mut Shard,
+        hash: KeyHash,
+        place: u64,
+        row: Record<'_>,
+    ) -> Result<(), Error> {
+        shard.count += 1;
+        if row.row.len() > self.longest {
+            self.read_again(shard, hash);
+            return Ok(());
+        }
+        let mut inserted = shard.rows.insert(hash, place, row)?;
+        if inserted == Inserted::Full {
+            self.turn(shard, true)?;
+            inserted = shard.rows.insert(hash, place, row)?;
+        }
+        match inserted {
+            Inserted::New(_) => {}
+            Inserted::Known(unit) => {
+                let first = shard.rows.entry(unit).place;
+                if first == EVEN || (first < self.boundary) == (place < self.boundary) {
+                    self.read_again(shard, hash);
+                } else {
+                    shard.rows.set_place(unit, EVEN);
+                    shard.gone.push(hash);
+                }
+            }
+            // Those that wait take all the room.
+            Inserted::Full => self.read_again(shard, hash),
+        }
+        Ok(())
+    }
+
+    /// Goes on with the other table. With `wait`, rows that only one file has wait there, unless they have waited before;
+    /// others are left.
+    fn turn(&self, shard: &mut Shard, wait: bool) -> Result<(), Error> {
+        let Shard { rows, next, waited, gone, waiting, odd, .. } = shard;
+        let (before, mut cursor) = (std::mem::take(waited), Cursor::default());
+        *waiting = 0;
+        while let Some((unit, Entry { place, line })) = rows.next(&mut cursor) {
+            if place == EVEN {
+                continue;
+            }
+            let hash = self.hasher.hash(line.key());
+            if wait
+                && unit >= before
+                && let Inserted::New(unit) = next.insert(hash, place, line)?
+            {
+                (*waited, *waiting) = (unit + 1, *waiting + 1);
+            } else {
+                *odd += 1;
+                gone.push(hash);
+                leave(&mut self.left.lock().expect("no worker panics"), place, line.row)?;
+            }
+        }
+        rows.clear();
+        std::mem::swap(rows, next);
+        self.forget(shard);
+        Ok(())
+    }
+
+    /// Adds the rows that left the table to the filter; a row that it may have already is read again.
+    fn forget(&self, shard: &mut Shard) {
+        let Shard { seen, gone, new, .. } = shard;
+        new.resize(gone.len(), false);
+        seen.insert_all_new(gone, new);
+        let known = gone.iter().zip(&*new).filter(|(_, new)| !**new);
+        let known: Vec<_> = known.map(|(hash, _)| *hash).collect();
+        gone.clear();
+        known.into_iter().for_each(|hash| self.read_again(shard, hash));
+    }
+
+    /// Has all rows with this hash read again.
+    fn read_again(&self, shard: &mut Shard, hash: KeyHash) {
+        shard.odd += 1;
+        self.again.lock().expect("no worker panics").insert(hash);
+    }
+
+    /// Leaves the rows that wait; returns the filter of rows to read again, if there are any, and those left.
+    fn finish(self) -> Result<(Option<Blocked>, Sorting), Error> {
+        for shard in &self.shards {
+            self.turn(&mut shard.lock().expect("no worker panics"), false)?;
+        }
+        let again = self.again.into_inner().expect("no worker panics");
+        let left = self.left.into_inner().expect("no worker panics");
+        Ok((Some(again).filter(|again| !again.is_empty()), left))
+    }
+}
+
+impl Shard {
+    fn new(room: u64, layout: Layout, seen: &Plan) -> Result<Self, Error> {
+        let (rows, next) = (Table::new(room, layout)?, Table::new(room, layout)?);
+        let (waited, gone, new) = Default::default();
+        let (count, waiting, odd) = Default::default();
+        Ok(Self { rows, waited, next, seen: of_hashes(seen)?, gone, new, count, waiting, odd })
+    }
+}
+
+impl Work for (&Pair<'_>, ByShard) {
+    fn batch(&mut self, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+        let (pair, shards) = self;
+        for (i, &hash) in lines.hashes().iter().enumerate() {
+            shards.push(index(hash, pair.shards.len()), i, hash);
+        }
+        lock_each(&pair.shards, &mut shards.0, Few::is_empty, lock, |mut shard, few| {
+            shard.rows.warm(&few.hashes);
+            for (&i, &hash) in few.numbers.iter().zip(&few.hashes) {
+                pair.see(&mut shard, hash, lines.place(i), lines.record(i))?;
+            }
+            few.clear();
+            pair.forget(&mut shard);
+            if (shard.waiting + shard.odd).saturating_sub(FIRST) * MOST > shard.count {
+                pair.given_up.store(true, Ordering::Relaxed);
+            }
+            Ok(())
+        })?;
+        // Ends the scan; the caller sees why.
+        if pair.given_up.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, HashMap};
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Change;
+    use crate::operation::Diff;
+    use crate::testing::{cramped, lines_of, workplace_with};
+
+    /// An old and a new file: rows that are kept, and at some places one that is removed, added, changed, repeated or moved far.
+    fn versions(rows: u32, edits: &BTreeMap<u32, u8>) -> [Vec<Vec<u8>>; 2] {
+        let text =
+            |i: u32| format!("{}\tvalue {}", i % 1000 * 7919 % 1000 + i / 1000 * 1000, i * i);
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        for i in 0..rows {
+            let row = text(i).into_bytes();
+            let long = row.repeat(40);
+            let other = [&row[..], b" new"].concat();
+            let (was, is) = match edits.get(&i) {
+                None => (vec![row.clone()], vec![row]),
+                Some(0) => (vec![row], vec![]),
+                Some(1) => (vec![], vec![row]),
+                Some(2) => (vec![row], vec![other]),
+                Some(3) => (vec![row.clone(), row.clone()], vec![row.clone(), row]),
+                Some(4) => (vec![row.clone()], vec![row.clone(), row]),
+                Some(5) => (vec![row.clone()], vec![row, text(i / 2).into_bytes()]),
+                Some(_) => (vec![long.clone()], vec![long]),
+            };
+            old.extend(was);
+            new.extend(is);
+        }
+        if let Some((&first, _)) = edits.first_key_value()
+            && old.contains(&text(first).into_bytes())
+        {
+            let row = text(first).into_bytes();
+            new.retain(|other| *other != row);
+            new.push(row);
+        }
+        [old, new]
+    }
+
+    fn shown(diff: &Diff<'_>) -> (Vec<(Change, Vec<u8>)>, Report) {
+        let mut shown = Vec::new();
+        let report = diff.run(&mut |change, row| {
+            shown.push((change, row.to_vec()));
+            Ok(())
+        });
+        shown.retain(|(change, _)| *change != Change::Kept(0));
+        (shown, report.unwrap())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn rows_left_differ_as_all_rows_do(
+            rows in 2000..5000u32,
+            edits in vec((0..5000u32, 0..7u8), 0..100),
+            (threads, bits) in (1..4usize, 1..30u64),
+            keyed in any::<bool>(),
+        ) {
+            let sides = versions(rows, &edits.into_iter().collect());
+            let files = sides.each_ref().map(|side| side.iter().flat_map(|row| [row, &b"\n"[..]].concat()).collect());
+            let (_dir, inputs, mut options) = workplace_with(&files, b'\n');
+            if keyed {
+                let key = vec!["1".to_owned()];
+                options.form.records = crate::Records::Tsv { delimiter: b'\t', header: false, key };
+            }
+            let mut diff = Diff::new(&inputs, &options).unwrap();
+            diff.rows.budget = Budget { chunk: 256, rest: 90_000, ..cramped(threads) };
+            prop_assert!(matches!(diff.plan().unwrap().steps, crate::Steps::SideBySide(_)));
+            // With few bits, many rows are read again.
+            let filter = Plan::for_memory(Kind::Blocked, u64::from(rows), u64::from(rows) * bits / 8 + 64).unwrap();
+            let left = read(&diff.rows, &filter).unwrap();
+            if bits > 15 {
+                prop_assert!(left.is_some());
+            }
+            if let Some(left) = left {
+                let count = |rows: &[&[u8]]| {
+                    let mut count = HashMap::new();
+                    rows.iter().for_each(|row| *count.entry(row.to_vec()).or_insert(0) += 1);
+                    count
+                };
+                let mut even = 0;
+                let all = sides.each_ref().map(|side| side.iter().map(Vec::as_slice).collect::<Vec<_>>());
+                let texts = left.inputs.each_ref().map(|input| input.start().unwrap());
+                let rest = texts.each_ref().map(|text| lines_of(text, b'\n'));
+                let [all_counts, rest_counts] = [&all, &rest].map(|sides| sides.each_ref().map(|side| count(side)));
+                for row in all_counts[0].keys().chain(all_counts[1].keys().filter(|row| !all_counts[0].contains_key(*row))) {
+                    let [there, here] = [&all_counts, &rest_counts].map(|counts| counts.each_ref().map(|count| count.get(row).copied().unwrap_or(0)));
+                    let is_even = there == [1, 1] && here == [0, 0];
+                    prop_assert!(is_even || there == here, "{there:?}, left {here:?}");
+                    even += u64::from(is_even);
+                }
+                prop_assert_eq!(left.even, even);
+                // In the order of the files.
+                for (all, rest) in all.iter().zip(&rest) {
+                    let mut all = all.iter();
+                    prop_assert!(rest.iter().all(|row| all.any(|other| other == row)));
+                }
+            }
+            let whole = Diff { rows: SetOperation::within(diff.rows.budget, &inputs, diff.rows.rule, &options), paired: false }.with_kept(true);
+            let ((some, report), (all, expected)) = (shown(&diff), shown(&whole));
+            prop_assert_eq!(some, all);
+            prop_assert_eq!(report.changes, expected.changes);
+            prop_assert_eq!(report.lines, expected.lines);
+            prop_assert_eq!(report.distinct >= report.changes.unwrap().kept, true);
+        }
+    }
+}
