@@ -21,12 +21,8 @@ use base64::{DecodeError, Engine};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::bits::Order;
-use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::hash::murmur3::x64_128_and_with_one_behind;
-use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
+use crate::prelude::*;
 
 /// A filter of bits-and-blooms.
 ///

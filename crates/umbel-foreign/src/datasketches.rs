@@ -18,14 +18,10 @@
 use std::f64::consts::LN_2;
 use std::ops::Range;
 
-use umbel::{Fact, Figure};
-
 use crate::bits::count_ones;
-use crate::bytes::{Reader, check};
 use crate::guava::java_bits;
 use crate::hash::xxh64;
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+use crate::prelude::*;
 
 /// A filter of DataSketches.
 ///
@@ -235,7 +231,6 @@ impl Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ForeignFilter, ForeignInsert};
 
     fn new(given: &Parameters) -> DataSketches {
         DataSketches::new(Format::DataSketches, given).unwrap()

@@ -13,14 +13,8 @@
 
 use std::f64::consts::LN_2;
 
-use umbel::{Fact, Figure};
-
-use crate::bits::Order;
-use crate::bytes::Reader;
 use crate::hash::murmur3::x64_128;
-use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+use crate::prelude::*;
 
 /// A filter of Guava.
 ///
@@ -116,7 +110,7 @@ impl Layout for Fields {
         let strategy = match reader.u8()? {
             0 => Strategy::Mitz32,
             1 => Strategy::Mitz64,
-            other => return Err(crate::bytes::refuse(format, "strategy", other as i8, "0 or 1")),
+            other => return Err(refuse(format, "strategy", other as i8, "0 or 1")),
         };
         let probes = reader.checked("probes", Reader::u8, |probes| probes > 0, "1 to 255")?;
         let words = reader.checked("words", Reader::i32_be, |words| words > 0, "at least 1")?;

@@ -12,11 +12,8 @@
 //!
 //! Each probe hashes the key again, with the hash before it as the seed. The size is the caller's choice.
 
-use crate::bits::check_padding;
-use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::hash::{lookup3, murmur2};
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+use crate::prelude::*;
 
 /// A filter of Hadoop.
 ///
@@ -58,13 +55,10 @@ impl Layout for Fields {
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (bits, probes) = (given.bits(format)?, given.probes(format)?);
-        let right = |value: u64, most: u64| (1..=most).contains(&value);
-        if !right(bits, i32::MAX as u64) {
-            return Err(Parameters::refuse(format, "bits", bits, "1 to 2^31 - 1"));
-        }
-        if !right(probes.into(), MOST_PROBES.into()) {
-            return Err(Parameters::refuse(format, "probes", probes, "1 to 65536"));
-        }
+        let right = (1..=i32::MAX as u64).contains(&bits);
+        Parameters::require(format, "bits", bits, right, "1 to 2^31 - 1")?;
+        let right = (1..=MOST_PROBES).contains(&probes);
+        Parameters::require(format, "probes", probes, right, "1 to 65536")?;
         let [probe_bytes, bit_bytes] = [probes, bits as u32].map(u32::to_be_bytes);
         let hash = if given.has("jenkins") { Hash::Jenkins } else { Hash::Murmur };
         let head = match given.has("old") {
@@ -137,7 +131,6 @@ impl Layout for Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ForeignFilter, ForeignInsert};
 
     fn sized(options: &[&str]) -> Hadoop {
         let mut given = Parameters { bits: Some(77), probes: Some(3), ..Parameters::default() };

@@ -10,13 +10,9 @@
 
 use std::f64::consts::LN_2;
 
-use crate::bits::Order;
-use crate::bytes::{Reader, check};
 use crate::guava::{flip, java_bits, java_bits_f32, round};
 use crate::hash::hive::hash64;
-use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+use crate::prelude::*;
 
 /// A filter of Hive.
 ///
@@ -110,7 +106,6 @@ impl Layout for Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ForeignFilter;
 
     #[test]
     fn whole_blocks_get_another() {

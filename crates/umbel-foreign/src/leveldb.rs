@@ -12,9 +12,7 @@
 //! Badger compute in 32 bits, so the modulus of a larger filter wraps there.
 
 use crate::hash::leveldb;
-use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+use crate::prelude::*;
 
 /// A filter of LevelDB, goleveldb or Badger.
 ///
@@ -110,7 +108,7 @@ impl Layout for Fields {
         let wraps = given.has("goleveldb") || given.has("badger");
         let modulus = if wraps { bits % REACH } else { bits };
         let right = bits == 0 || modulus > 0;
-        crate::bytes::check(format, "bits", bits, right, "not a multiple of 2^32, a modulus of 0")?;
+        check(format, "bits", bits, right, "not a multiple of 2^32, a modulus of 0")?;
         Ok(Self { shape, modulus })
     }
 
@@ -144,7 +142,6 @@ impl Layout for Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ForeignFilter;
 
     fn given(keys: u64, per_key: f64) -> Parameters {
         Parameters { keys: Some(keys), bits_per_key: Some(per_key), ..Parameters::default() }

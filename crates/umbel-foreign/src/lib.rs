@@ -46,6 +46,7 @@ pub mod orc;
 mod parameters;
 pub mod parquet;
 mod plain;
+mod prelude;
 pub mod pybloom;
 mod receipt;
 #[doc(hidden)]

@@ -13,11 +13,10 @@
 
 use std::f64::consts::LN_2;
 
-use crate::bytes::{MOST_PROBES, Reader, check, refuse, varint};
+use crate::bytes::varint;
 use crate::guava::{flip, java_bits, round};
 use crate::hash::{hive, wang};
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+use crate::prelude::*;
 
 /// A filter of ORC.
 ///
@@ -146,7 +145,6 @@ fn skip(format: Format, reader: &mut Reader<'_>, tag: u64) -> Result<(), Error> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ForeignFilter, ForeignInsert};
 
     fn decode(content: &[u8]) -> Result<Orc<&[u8]>, Error> {
         Orc::decode(Format::Orc, content, &Parameters::default())

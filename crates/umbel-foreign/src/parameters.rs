@@ -91,6 +91,17 @@ impl Parameters {
         Error::Parameter { format, parameter, found: found.into(), expected }
     }
 
+    /// Returns the error of a parameter unless it is `right`.
+    pub(crate) fn require(
+        format: Format,
+        parameter: &'static str,
+        found: impl Into<Value>,
+        right: bool,
+        expected: &'static str,
+    ) -> Result<(), Error> {
+        if right { Ok(()) } else { Err(Self::refuse(format, parameter, found, expected)) }
+    }
+
     /// This number of keys, unless it is 0.
     pub(crate) fn some_keys(format: Format, keys: u64) -> Result<u64, Error> {
         if keys == 0 { Err(Self::refuse(format, "keys", keys, "at least 1")) } else { Ok(keys) }

@@ -26,15 +26,10 @@ use sha2::digest::Digest;
 use sha2::{Sha256, Sha384, Sha512};
 use twox_hash::XxHash3_128;
 use umbel::internals::math::Coverage;
-use umbel::{Fact, Figure};
 
-use crate::bits::{self, Order, check_padding};
-use crate::bytes::{Reader, check, check_limit};
+use crate::bits;
 use crate::error::differ;
-use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::receipt::Part;
-use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
+use crate::prelude::*;
 
 /// A filter of pybloom or pybloom-live.
 ///
@@ -293,9 +288,8 @@ impl Fields {
 
     fn empty(format: Format, capacity: u64, fpp: f64) -> Result<Plan, Error> {
         let (slices, slice_bits) = optimal_size(capacity, fpp);
-        if slices > MOST_SLICES {
-            return Err(Parameters::refuse(format, "fpp", fpp, "a rate whose inverse is a number"));
-        }
+        let expected = "a rate whose inverse is a number";
+        Parameters::require(format, "fpp", fpp, slices <= MOST_SLICES, expected)?;
         let Some(bits) = slices.checked_mul(slice_bits) else {
             return Err(Error::TooLarge { bits: slices as f64 * slice_bits as f64 });
         };
@@ -391,9 +385,8 @@ impl PybloomScalable {
         let capacity = Parameters::some_keys(format, given.keys.unwrap_or(USUAL_CAPACITY))?;
         let (fpp, growth) = (given.fpp.unwrap_or(USUAL_FPP), given.growth.unwrap_or(USUAL_GROWTH));
         // The documentation allows 2 or 4, but it accepts any factor.
-        if growth == 0 || growth > i32::MAX as u32 {
-            return Err(Parameters::refuse(format, "growth", growth, "1 to 2^31 - 1"));
-        }
+        let right = (1..=i32::MAX as u32).contains(&growth);
+        Parameters::require(format, "growth", growth, right, "1 to 2^31 - 1")?;
         let first = Fields::empty(format, capacity, fpp * RATIO)?;
         let head = scalable_head(growth, RATIO, capacity, fpp, 0);
         Ok(Plan::new(format, (first.bits, first.probes), head, 0, Vec::new()))

@@ -26,13 +26,10 @@ use std::io::Write;
 use std::iter;
 use std::ops::Range;
 
-use umbel::{Fact, Figure};
-
 use crate::bits::padding_is_clear;
-use crate::bytes::{MOST_PROBES, Reader, check, check_limit, refuse};
 use crate::chain::{Chain, ChainLink, Remainder, Rule, check_links, link_numbers};
 use crate::hash::murmur2::{murmur2, murmur64a};
-use crate::{Bytes, Error, Format, Parameters, Plan, Value};
+use crate::prelude::*;
 
 /// A filter of RedisBloom: one or more links.
 ///
@@ -557,7 +554,6 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
 mod tests {
     use super::*;
     use crate::chain::MOST_LINKS;
-    use crate::{ForeignFilter, ForeignInsert, Key};
 
     fn filled(given: &Parameters, range: Range<u32>) -> RedisBloom {
         let mut filter = RedisBloom::new(FORMAT, given).unwrap();

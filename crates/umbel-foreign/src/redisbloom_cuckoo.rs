@@ -29,16 +29,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 
+use umbel::Estimate;
 use umbel::internals::prefetch;
-use umbel::{Estimate, Fact, Figure};
 
-use crate::bytes::{Reader, check, check_limit};
+use crate::Relocate;
 use crate::hash::murmur2::murmur64a;
-use crate::receipt::Part;
+use crate::prelude::*;
 use crate::redisbloom::{self, MOST_CHUNK};
-use crate::{
-    Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt, Relocate,
-};
 
 const FORMAT: Format = Format::RedisBloomCuckoo;
 
@@ -293,23 +290,17 @@ impl RedisBloomCuckoo {
     /// As [`new`](Self::new), except for memory.
     pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         given.check(format)?;
-        let refuse = |name, found: u32, expected| Parameters::refuse(format, name, found, expected);
         let bucket_size = given.bucket_size.unwrap_or(USUAL_BUCKET_SIZE);
-        if !(1..=MOST_BUCKET_SIZE).contains(&bucket_size) {
-            return Err(refuse("bucket_size", bucket_size, "1 to 255"));
-        }
+        let right = (1..=MOST_BUCKET_SIZE).contains(&bucket_size);
+        Parameters::require(format, "bucket_size", bucket_size, right, "1 to 255")?;
         let max_iterations = given.max_iterations.unwrap_or(USUAL_ITERATIONS);
-        if !(1..=MOST_ITERATIONS).contains(&max_iterations) {
-            return Err(refuse("max_iterations", max_iterations, "1 to 65535"));
-        }
+        let right = (1..=MOST_ITERATIONS).contains(&max_iterations);
+        Parameters::require(format, "max_iterations", max_iterations, right, "1 to 65535")?;
         let growth = given.growth.unwrap_or(USUAL_GROWTH);
-        if growth > MOST_GROWTH {
-            return Err(refuse("growth", growth, "0 to 32768"));
-        }
+        Parameters::require(format, "growth", growth, growth <= MOST_GROWTH, "0 to 32768")?;
         let capacity = given.keys.unwrap_or(USUAL_CAPACITY);
-        if capacity < 2 * u64::from(bucket_size) {
-            return Err(Parameters::refuse(format, "keys", capacity, "at least 2 buckets of them"));
-        }
+        let right = capacity >= 2 * u64::from(bucket_size);
+        Parameters::require(format, "keys", capacity, right, "at least 2 buckets of them")?;
         let buckets = (capacity / u64::from(bucket_size)).checked_next_power_of_two();
         let head = buckets.map(|buckets| Head {
             items: 0,
@@ -355,10 +346,7 @@ impl RedisBloomCuckoo {
         let right = head.filters == arrays.len() as u64;
         check(FORMAT, "filters", head.filters, right, "as many as there are")?;
         for (i, array) in (0..).zip(&arrays) {
-            let (expected, found) = (head.slots(i).unwrap_or(u64::MAX), array.len() as u64);
-            if expected != found {
-                return Err(Error::Length { format: FORMAT, expected, found });
-            }
+            Reader::new(FORMAT, array).rest(head.slots(i).unwrap_or(u64::MAX), 0)?;
         }
         Self::of(head, arrays)
     }

@@ -19,7 +19,7 @@ pub(crate) use fast::hash as fast_hash;
 pub use legacy::RocksDbLegacy;
 pub(crate) use legacy::hash as legacy_hash;
 
-use crate::{Error, Format, Parameters};
+use crate::prelude::*;
 
 /// Bytes after the lines.
 const TAIL: usize = 5;
@@ -31,10 +31,8 @@ const USUAL_BITS_PER_KEY: f64 = 10.0;
 /// Bits for 1000 keys, as RocksDB rounds bits per key.
 fn millibits(format: Format, given: &Parameters) -> Result<u64, Error> {
     let per_key = given.bits_per_key.unwrap_or(USUAL_BITS_PER_KEY);
-    if per_key.is_nan() || per_key < 0.5 {
-        let expected = "at least 0.5; RocksDB makes no filter below";
-        return Err(Parameters::refuse(format, "bits_per_key", per_key, expected));
-    }
+    let expected = "at least 0.5; RocksDB makes no filter below";
+    Parameters::require(format, "bits_per_key", per_key, per_key >= 0.5, expected)?;
     Ok((per_key.clamp(1.0, 100.0) * 1000.0 + 0.500001) as u64)
 }
 
@@ -45,12 +43,9 @@ fn split(content: &[u8]) -> Option<(&[u8], &[u8; TAIL])> {
 
 mod legacy {
     use super::{LINE, millibits, split};
-
-    use crate::bytes::check;
     use crate::hash::leveldb;
-    use crate::measure::Measure;
-    use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
-    use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+    use crate::plain::sealed;
+    use crate::prelude::*;
 
     /// A full filter of RocksDB before format version 5.
     ///
@@ -160,14 +155,10 @@ mod legacy {
 
 mod fast {
     use super::{LINE, millibits, split};
-    use crate::Error;
     use crate::arch::LineKernel;
-
-    use crate::bytes::check;
     use crate::hash::xxph3;
-    use crate::measure::Measure;
-    use crate::plain::{Layout, Plain, Shape, has_shape, sealed};
-    use crate::{Bytes, Format, Key, Parameters, Plan};
+    use crate::plain::sealed;
+    use crate::prelude::*;
 
     /// RocksDB's FastLocalBloom, format version 5 and later.
     ///
@@ -327,7 +318,7 @@ mod fast {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Foreign, ForeignFilter, ForeignInsert, Key};
+    use crate::Foreign;
 
     #[test]
     fn keys_with_the_hash_of_the_one_before_count_once() {

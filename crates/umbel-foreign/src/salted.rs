@@ -12,10 +12,7 @@
 
 use sha1::{Digest, Sha1};
 
-use crate::bits::check_padding;
-use crate::bytes::{MOST_PROBES, check};
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+use crate::prelude::*;
 
 /// A filter of salted SHA-1.
 ///
@@ -51,9 +48,7 @@ impl Layout for Fields {
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (bits, probes) = (given.bits(format)?, salts(format, given)?);
-        if bits == 0 {
-            return Err(Parameters::refuse(format, "bits", bits, "at least 1"));
-        }
+        Parameters::require(format, "bits", bits, bits > 0, "at least 1")?;
         let plan = Plan::new(format, (bits, probes), Vec::new(), bits.div_ceil(8), Vec::new());
         let warning = "bits from 2^32 on are never used: the rate will be higher than planned";
         Ok(plan.warn(bits > REACH, warning))
@@ -61,15 +56,11 @@ impl Layout for Fields {
 
     fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error> {
         let probes = salts(format, given)?;
-        let found = content.len() as u64;
-        let bits = given.bits.unwrap_or(8 * found);
+        let bits = given.bits.unwrap_or(8 * content.len() as u64);
         check(format, "bits", bits, bits > 0, "at least 1")?;
-        let expected = bits.div_ceil(8);
-        if expected != found {
-            return Err(Error::Length { format, expected, found });
-        }
+        let array = Reader::new(format, content).rest(bits.div_ceil(8), 0)?;
         check_padding(format, content, bits)?;
-        let shape = Shape::of_bits(format, probes, bits, 0..content.len());
+        let shape = Shape::of_bits(format, probes, bits, array);
         Ok(Self { salts: given.salts.clone(), shape })
     }
 
@@ -114,7 +105,6 @@ fn salts(format: Format, given: &Parameters) -> Result<u32, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ForeignFilter, ForeignInsert};
 
     fn given(bits: u64) -> Parameters {
         let salts = vec![b"a".to_vec(), b"b".to_vec()];

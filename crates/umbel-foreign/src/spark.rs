@@ -14,15 +14,9 @@
 
 use std::f64::consts::LN_2;
 
-use umbel::{Fact, Figure};
-
-use crate::bits::Order;
-use crate::bytes::{MOST_PROBES, Reader};
 use crate::guava::{flip, optimal_bits, round};
 use crate::hash::murmur3::spark_x86_32;
-use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+use crate::prelude::*;
 
 /// A filter of Spark.
 ///
@@ -81,18 +75,15 @@ impl Layout for Fields {
         }
         let of_rate = || optimal_bits(keys, given.fpp.unwrap_or(USUAL_FPP));
         let bits = given.bits.unwrap_or_else(of_rate);
-        let refuse = |expected| Err(Parameters::refuse(format, "bits", bits, expected));
-        if bits == 0 || (given.bits.is_some() && given.fpp.is_some()) {
-            return refuse("at least 1, given or from the rate, not both");
-        }
+        let require = |right, what| Parameters::require(format, "bits", bits, right, what);
+        let one_source = given.bits.is_none() || given.fpp.is_none();
+        require(bits > 0 && one_source, "at least 1, given or from the rate, not both")?;
         let words = bits.div_ceil(64);
         let Ok(count) = i32::try_from(words) else {
             return Err(Error::TooLarge { bits: bits as f64 });
         };
         let probes = optimal_probes(keys, bits);
-        if probes > MOST_PROBES {
-            return refuse("few enough for at most 65536 probes per key");
-        }
+        require(probes <= MOST_PROBES, "few enough for at most 65536 probes per key")?;
         let v1 = given.has("v1");
         let seed = given.seed.unwrap_or(0);
         let mut head = Vec::new();
@@ -189,7 +180,6 @@ impl<S: AsRef<[u8]>> Plain<Fields, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ForeignInsert;
 
     #[test]
     fn version_1_never_reaches_beyond_31_bits() {

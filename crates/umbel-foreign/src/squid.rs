@@ -13,11 +13,8 @@
 use std::ops::Range;
 
 use md5::{Digest, Md5};
-use umbel::{Fact, Figure};
 
-use crate::bytes::{Reader, check};
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+use crate::prelude::*;
 
 /// A filter of Squid. Its keys are URLs, requested with GET.
 ///
@@ -73,14 +70,12 @@ impl Layout for Fields {
             return Err(Parameters::refuse(format, "keys", keys, "1 to 2^32 - 1"));
         };
         let per_entry = given.bits_per_key.unwrap_or(USUAL_BITS_PER_ENTRY);
-        if per_entry.fract() != 0.0 || !(1.0..=255.0).contains(&per_entry) {
-            let expected = "a whole number from 1 to 255";
-            return Err(Parameters::refuse(format, "bits_per_key", per_entry, expected));
-        }
-        if u64::from(capacity) * per_entry as u64 > MOST_BITS {
-            let expected = "2^31 - 9 at most, times the bits per key";
-            return Err(Parameters::refuse(format, "keys", keys, expected));
-        }
+        let right = per_entry.fract() == 0.0 && (1.0..=255.0).contains(&per_entry);
+        let expected = "a whole number from 1 to 255";
+        Parameters::require(format, "bits_per_key", per_entry, right, expected)?;
+        let few = u64::from(capacity) * per_entry as u64 <= MOST_BITS;
+        let expected = "2^31 - 9 at most, times the bits per key";
+        Parameters::require(format, "keys", keys, few, expected)?;
         let bytes = mask_bytes(capacity, per_entry as u8);
         let mask = bytes as u32;
         let mut head = Vec::new();
@@ -168,7 +163,6 @@ impl Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ForeignFilter, ForeignInsert};
 
     fn given(keys: u64, bits: f64) -> Parameters {
         Parameters { keys: Some(keys), bits_per_key: Some(bits), ..Parameters::default() }

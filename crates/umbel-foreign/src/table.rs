@@ -263,23 +263,21 @@ impl Footer {
         /// Bytes of two handles with their padding.
         const HANDLES: usize = 40;
         const CRC32C: u8 = 1;
-        let (rest, magic) = tail.split_last_chunk::<8>().ok_or(TableError::Short)?;
-        if *magic == LEVELDB {
-            let mut handles = last(rest, HANDLES)?;
+        let with_both = |checksum, mut handles: &[u8]| {
             let metaindex = Handle::read(&mut handles)?;
             let index = Some(Handle::read(&mut handles)?);
-            return Ok(Self { checksum: CRC32C, context: 0, metaindex, index });
+            Ok(Self { checksum, context: 0, metaindex, index })
+        };
+        let (rest, magic) = tail.split_last_chunk::<8>().ok_or(TableError::Short)?;
+        if *magic == LEVELDB {
+            return with_both(CRC32C, last(rest, HANDLES)?);
         }
         let (rest, version) = rest.split_last_chunk().ok_or(TableError::Short)?;
         let version = u32::from_le_bytes(*version);
         let rest = last(rest, 1 + HANDLES)?;
-        let (checksum, mut handles) = rest.split_first().ok_or(TableError::Short)?;
+        let (checksum, handles) = rest.split_first().ok_or(TableError::Short)?;
         match version {
-            1..=5 => {
-                let metaindex = Handle::read(&mut handles)?;
-                let index = Some(Handle::read(&mut handles)?);
-                Ok(Self { checksum: *checksum, context: 0, metaindex, index })
-            }
+            1..=5 => with_both(*checksum, handles),
             6..=7 => {
                 let handles = handles.strip_prefix(&EXTENDED).ok_or(TableError::Short)?;
                 let numbers = handles.as_chunks().0;

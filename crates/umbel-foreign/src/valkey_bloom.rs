@@ -23,11 +23,9 @@ use std::hash::Hasher;
 use std::io::Write;
 
 use siphasher::sip::SipHasher13;
-use umbel::{Fact, Figure};
 
-use crate::bytes::{MOST_PROBES, Reader, check};
 use crate::chain::{Chain, ChainLink, MOST_LINKS, Remainder, Rule, check_links, link_numbers};
-use crate::{Bytes, Error, Format, Parameters, Plan, Value};
+use crate::prelude::*;
 
 /// A filter of valkey-bloom: one or more links.
 ///
@@ -458,7 +456,6 @@ impl<S: AsRef<[u8]>> ValkeyBloom<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ForeignFilter, ForeignInsert};
 
     fn properties() -> Properties {
         Properties { expansion: 2, rate: 0.01, tightening: 0.5, seed: [7; 32] }
@@ -494,7 +491,7 @@ mod tests {
     #[test]
     fn a_file_that_is_read_is_read_again_after_the_next_key() {
         let mut filter = ValkeyBloom::reserved(properties(), 4).unwrap();
-        (0..6u8).for_each(|key| assert!(filter.insert(crate::Key::Bytes(&[key])).unwrap()));
+        (0..6u8).for_each(|key| assert!(filter.insert(Key::Bytes(&[key])).unwrap()));
         let mut file = filter.encode().unwrap();
         let at = HEAD + 8 + FRONT + filter.links()[0].bytes as usize;
         file[at..at + 8].copy_from_slice(&(i64::MAX as u64 - 2).to_le_bytes());

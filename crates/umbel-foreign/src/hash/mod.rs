@@ -8,12 +8,12 @@ pub(crate) mod leveldb;
 pub(crate) mod lookup3;
 pub(crate) mod murmur2;
 pub(crate) mod murmur3;
-mod splitmix;
 pub(crate) mod wang;
 pub(crate) mod xxh64;
 pub(crate) mod xxph3;
 
-pub(crate) use splitmix::mix;
+/// Numbers that look random, for samples and tests: no system's hash.
+pub(crate) use umbel::internals::mix;
 
 /// The little-endian word of the `bytes`, at most seven, left over at the end of a key.
 #[inline]

@@ -23,11 +23,8 @@ use std::ops::Range;
 
 use crate::arch::{LineKernel, SALT};
 use crate::bits::{count_ones, or};
-use crate::bytes::{check, refuse};
 use crate::hash::xxh64;
-use crate::measure::Measure;
-use crate::plain::{Layout, Plain, Shape, has_shape};
-use crate::{Bytes, Error, ForeignFilter, Format, Key, Parameters, Plan};
+use crate::prelude::*;
 use thrift::Thrift;
 
 /// A split-block filter of Parquet.
@@ -144,10 +141,7 @@ fn header(bytes: u64) -> Vec<u8> {
 /// [`Error::Field`], [`Error::Length`].
 pub fn extent(content: &[u8]) -> Result<Range<usize>, Error> {
     let bits = declared_extent(content)?;
-    if bits.end > content.len() {
-        let [expected, found] = [bits.end, content.len()].map(|length| length as u64);
-        return Err(Error::Length { format: Format::Parquet, expected, found });
-    }
+    Reader::new(Format::Parquet, content).take(bits.end)?;
     Ok(bits)
 }
 
@@ -223,10 +217,7 @@ impl Layout for Fields {
             Format::Parquet => extent(content)?,
             _ => 0..content.len(),
         };
-        let expected = array.end as u64;
-        if array.end != content.len() {
-            return Err(Error::Length { format, expected, found: content.len() as u64 });
-        }
+        Reader::new(format, content).rest(array.end as u64, 0)?;
         let right = !array.is_empty()
             && array.len().is_multiple_of(BLOCK)
             && array.len() / BLOCK <= u32::MAX as usize;
@@ -410,7 +401,6 @@ impl Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ForeignInsert;
 
     /// key-000001 to key-000020 in 32 bytes: written by parquet-java 1.17.0.
     const ONE_BLOCK: &[u8] = &[

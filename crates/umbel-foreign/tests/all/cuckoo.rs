@@ -28,12 +28,8 @@ struct Given {
 }
 
 /// A new filter; `None` selects the default.
-fn new(
-    capacity: u64,
-    bucket_size: Option<u32>,
-    max_iterations: Option<u32>,
-    growth: Option<u32>,
-) -> RedisBloomCuckoo {
+fn new(capacity: u64, others: [Option<u32>; 3]) -> RedisBloomCuckoo {
+    let [bucket_size, max_iterations, growth] = others;
     let (keys, rest) = (Some(capacity), Parameters::default());
     let given = Parameters { keys, bucket_size, max_iterations, growth, ..rest };
     RedisBloomCuckoo::new(FORMAT, &given).unwrap()
@@ -63,7 +59,7 @@ fn additions_deletions_and_compaction_are_those_of_the_software() {
     let scripts: Vec<Script> = json(&path);
     for (i, Script { parameters, steps }) in scripts.iter().enumerate() {
         let Given { capacity, bucket_size, max_iterations, expansion } = *parameters;
-        let mut filter = new(capacity, bucket_size, max_iterations, expansion);
+        let mut filter = new(capacity, [bucket_size, max_iterations, expansion]);
         for (j, step) in steps.iter().enumerate() {
             let (mut yes, mut refused) = (0, 0);
             if step.kind == "compact" {
@@ -214,7 +210,7 @@ proptest! {
         growth in 0..5u32,
         operations in prop::collection::vec(operation(), 1..300),
     ) {
-        let mut filter = new(capacity, Some(bucket_size), Some(max_iterations), Some(growth));
+        let mut filter = new(capacity, [bucket_size, max_iterations, growth].map(Some));
         let mut held: HashMap<u8, u64> = HashMap::new();
         let mut items = 0;
         for operation in operations {
@@ -296,7 +292,7 @@ proptest! {
 
 #[test]
 fn what_is_full_stays_as_it_was() {
-    let mut filter = new(64, None, None, Some(0));
+    let mut filter = new(64, [None, None, Some(0)]);
     let mut key = 0u32;
     let refused = loop {
         let before = filter.encode().unwrap();
@@ -315,7 +311,7 @@ fn what_is_full_stays_as_it_was() {
 fn seeds_are_read_and_kept() {
     let keys: Vec<String> = (0..200).map(|i| format!("key-{i}")).collect();
     let made = |seed| {
-        let mut filter = new(64, None, None, Some(2)).with_seed(seed);
+        let mut filter = new(64, [None, None, Some(2)]).with_seed(seed);
         keys.iter().for_each(|key| filter.add(key.as_bytes()).unwrap());
         filter
     };
@@ -345,7 +341,7 @@ fn seeds_are_read_and_kept() {
 
 #[test]
 fn chunks_out_of_place_are_refused() {
-    let filter = new(64, None, None, None);
+    let filter = new(64, [None; 3]);
     let mut loaded = RedisBloomCuckoo::from_header(&filter.header(), 1000).unwrap();
     let error = RedisBloomCuckoo::from_header(&filter.header(), 101).unwrap_err();
     assert!(matches!(error, Error::GrowthLimit { bytes: 102, .. }));

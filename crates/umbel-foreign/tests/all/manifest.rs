@@ -68,6 +68,7 @@ pub(crate) struct Keys {
     key_type: String,
 }
 
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Plain {
     Bytes(Vec<u8>),
     Integer(i64),
@@ -245,14 +246,8 @@ impl Keys {
 
     /// Sorted by their bytes without repeats, as in a RocksDB table.
     pub(crate) fn sorted(mut self) -> Self {
-        self.plain.sort_by(|left, right| match (left, right) {
-            (Plain::Bytes(left), Plain::Bytes(right)) => left.cmp(right),
-            _ => panic!("only byte keys are sorted"),
-        });
-        self.plain.dedup_by(|left, right| match (left, right) {
-            (Plain::Bytes(left), Plain::Bytes(right)) => left == right,
-            _ => false,
-        });
+        self.plain.sort();
+        self.plain.dedup();
         self
     }
 

@@ -1,11 +1,10 @@
 //! Filters that are read while their file arrives.
 
 use super::{AnyFilter, layout};
-use crate::bits::Blocks;
 use crate::filter::file::{Declared, Opened};
-use crate::format::{self, FileError, Header, Sums};
-use crate::hash::{Secret, Unlock};
-use crate::prelude::*;
+use crate::format::{self, Sums};
+use crate::hash::Secret;
+use crate::kinds::prelude::*;
 
 /// Reads an umbel file that arrives in pieces of any size: see [`AnyFilter::loader`]. Each piece is copied into place
 /// directly, and a step takes no longer than that. [`finish`](Self::finish) checks all checksums and returns the

@@ -22,13 +22,7 @@ pub use shared::SharedFile;
 #[cfg(feature = "mmap")]
 use crate::bits::{MappedBlocks, MappedFile};
 use crate::filter::RowError;
-#[cfg(feature = "std")]
-use crate::filter::file;
 use crate::filter::file::{Declared, Opened};
-#[cfg(feature = "std")]
-use crate::filter::parallel::in_parts;
-#[cfg(feature = "mmap")]
-use crate::format;
 use crate::kinds::attributes::Attributes;
 use crate::kinds::counting::Counting;
 use crate::kinds::prelude::*;
@@ -282,7 +276,7 @@ impl<H: Hashing> AnyFilter<H> {
         length: u64,
         unlock: impl Unlock<Hasher = H>,
     ) -> Result<Self, FileError> {
-        Self::open(file::read(&mut source, length, layout, unlock)?)
+        Self::open(crate::filter::file::read(&mut source, length, layout, unlock)?)
     }
 
     /// Like [`from_bytes`](Self::from_bytes), for a file that `unlock` opens; the errors are as in
@@ -332,7 +326,7 @@ impl<H: Hashing> AnyFilter<H, MappedBlocks> {
     pub fn map_with(file: &MappedFile, unlock: impl Unlock<Hasher = H>) -> Result<Self, FileError> {
         file.reads_in_order();
         let opened = Declared::in_bytes(file.bytes(), layout)?.open(unlock, |declared| {
-            format::payload_of(&declared.header, file.bytes())?;
+            crate::format::payload_of(&declared.header, file.bytes())?;
             declared.map(file)
         })?;
         let filter = Self::open(opened)?;
@@ -502,6 +496,6 @@ impl<H: Hashing> AnyFilter<H> {
         let merge = |filter: &mut Self, copy: &Self| {
             filter.union(copy).expect("filters of one plan merge");
         };
-        in_parts(self, (self.bytes(), keys, threads), empty, insert, merge)
+        crate::filter::parallel::in_parts(self, (self.bytes(), keys, threads), empty, insert, merge)
     }
 }

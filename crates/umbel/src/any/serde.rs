@@ -7,13 +7,8 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::AnyFilter;
-use crate::bits::{Block, Blocks};
-use crate::filter::Filter;
-use crate::filter::core::Core;
-use crate::filter::hashed::{Erased, Hashed};
-use crate::format::FileError;
-use crate::hash::{Plain, Portable};
-use crate::prelude::*;
+use crate::hash::Plain;
+use crate::kinds::prelude::*;
 
 impl<C: Core, H: Portable> Serialize for Hashed<C, H> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -6,8 +6,6 @@ use core::fmt;
 use core::ops::Range;
 
 use super::core::{Core, HASHES_AT_ONCE, Merge, Owned};
-#[cfg(feature = "std")]
-use super::file;
 use super::file::{Declared, Opened};
 use super::{BuildError, Comparison, MergeError, Receipt};
 use crate::bits::{self, AHEAD, Block, Blocks, cast};
@@ -229,7 +227,7 @@ impl<C: Core<Storage = Blocks>, H: Hashing> Hashed<C, H> {
         length: u64,
         unlock: impl Unlock<Hasher = H>,
     ) -> Result<Self, FileError> {
-        Self::open(file::read(source, length, Self::layout_of_kind, unlock)?)
+        Self::open(super::file::read(source, length, Self::layout_of_kind, unlock)?)
     }
 }
 

@@ -4,7 +4,6 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::prelude::*;
-use crate::list::Capacity;
 
 impl Plan {
     /// Makes a plan with exactly these numbers.

@@ -2,7 +2,6 @@
 //! classic and sliced.
 
 use super::prelude::*;
-use crate::math::Coverage;
 
 /// How filters of a kind become smaller.
 pub(crate) struct Folding {

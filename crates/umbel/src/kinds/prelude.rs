@@ -2,7 +2,7 @@
 
 pub(crate) use core::convert::Infallible;
 
-pub(crate) use crate::bits::{self, BLOCK_BITS, BLOCK_BYTES, Block, Blocks};
+pub(crate) use crate::bits::{self, AHEAD, BLOCK_BITS, BLOCK_BYTES, Block, Blocks};
 pub(crate) use crate::error::{FieldError, OutOfMemory, check_field};
 pub(crate) use crate::filter::core::{Core, HASHES_AT_ONCE, Merge, Owned, one_part};
 pub(crate) use crate::filter::hashed::{Erased, Hashed, hashed, hashes_of};
@@ -13,7 +13,10 @@ pub(crate) use crate::filter::{
 };
 pub(crate) use crate::format::{Body, FileError, Header};
 pub(crate) use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Mixed64, Portable, Scheme, Unlock};
-pub(crate) use crate::math::{Estimate, MAX_PROBES, Spread};
-pub(crate) use crate::plan::{Form, Kind, MAX_BITS, Plan, PlanError, Planner, SURE_FROM, Variant};
+pub(crate) use crate::math::{Coverage, Estimate, MAX_PROBES, Spread};
+pub(crate) use crate::plan::size::{at_rate, multiple_of, whole_blocks};
+pub(crate) use crate::plan::{
+    Capacity, Form, Growth, Kind, MAX_BITS, Plan, PlanError, Planner, SURE_FROM, Tags, Variant,
+};
 pub(crate) use crate::plan::{check_bits, check_fpp, check_keys};
 pub(crate) use crate::prelude::*;

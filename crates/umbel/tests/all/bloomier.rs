@@ -162,11 +162,10 @@ proptest! {
 
 #[test]
 fn a_shard_refuses_the_hashes_of_another() {
-    let hasher = KeyHasher::default();
     let plan = Plan::for_keys(Kind::Bloomier, 7_000_000, 0.01).unwrap();
     let mut builder = BloomierBuilder::new(&plan).unwrap();
     assert!(builder.count() > 1);
-    let mut hashes: Vec<KeyHash> = (0..100).map(|key| hasher.hash(key)).collect();
+    let mut hashes = hashes(0..100);
     let place = hashes.iter().position(|hash| builder.shard_of(*hash) != 0).unwrap();
     let found = builder.shard_of(hashes[place]) as u64;
     let error = builder.shards().next().unwrap().build(&mut hashes).unwrap_err();

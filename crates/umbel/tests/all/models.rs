@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use umbel::{AnyFilter, Filter, Insert, KeyHash};
 
-use crate::damage::header_length;
-use crate::reopened::{OfKind, Way, any_reopened, secret, way};
+use crate::reopened::{OfKind, Way, any_reopened, payload, secret, way};
 
 /// Small numbers, to make keys repeat often.
 pub(crate) type Key = u16;
@@ -131,9 +130,7 @@ impl<M: Model> Pair<M> {
         let kept = self.model.kept(&self.inserted);
         assert!(kept.into_iter().all(|hash| self.filter.contains(hash)), "a member is lost");
         self.ask((0..3000).step_by(37).chain(0..20));
-        let file = self.filter.to_bytes();
-        let payload = &file[header_length(&file)..][..self.filter.bytes() as usize];
-        assert!(payload == self.model.payload(), "other bits than FORMAT.md says");
+        assert!(payload(&self.filter) == self.model.payload(), "other bits than FORMAT.md says");
         let receipt = self.filter.receipt();
         assert_eq!(receipt.bytes(), self.filter.bytes());
         assert!((0.0..=1.0).contains(&receipt.fpp));

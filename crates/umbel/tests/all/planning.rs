@@ -144,12 +144,9 @@ fn links_share_the_promise_out() {
         assert!(links.iter().map(|link| link.fpp()).sum::<f64>() < fpp);
         assert_eq!((links[0].bits(), links[0].probes()), (plan.bits(), plan.probes()));
         // From one key to 4,095 times the first capacity and beyond.
-        let mut before = 0.0;
-        for keys in [1, 500, 1_000, 1_001, 3_000, 100_000, 4_095_000, 1 << 40] {
-            let rate = plan.predicted_fpp_at(keys);
-            assert!(before <= rate && rate <= fpp, "{keys} {rate} of {fpp}");
-            before = rate;
-        }
+        let rates = [1, 500, 1_000, 1_001, 3_000, 100_000, 4_095_000, 1 << 40]
+            .map(|keys| plan.predicted_fpp_at(keys));
+        assert!(rates[0] >= 0.0 && rates.is_sorted() && rates[7] <= fpp, "{rates:?} of {fpp}");
     }
 }
 
@@ -279,6 +276,7 @@ fn parameters_that_no_kind_has_are_refused() {
     for text in ["scalable:2", "attributes:3", "cascade:2", "counting:5"] {
         let error = text.parse::<Variant>().unwrap_err();
         assert!(matches!(error, ParseKindError::Plan(PlanError::Detail(..))), "{text}: {error}");
+        assert!(error.to_string().starts_with(text), "{error}");
     }
 }
 
@@ -336,13 +334,10 @@ fn bits_against_a_blocked_filter_of_the_window() {
 #[test]
 fn the_rate_grows_to_that_of_all_generations() {
     let plan = Plan::for_keys(Kind::Window, 3_000, 0.01).unwrap();
-    let mut before = 0.0;
-    for keys in [0, 1, 500, 1_000, 1_001, 2_000, 2_999, 3_000, 5_000, u64::MAX] {
-        let rate = plan.predicted_fpp_at(keys);
-        assert!(before <= rate && rate <= 0.01, "{keys}: {rate}");
-        before = rate;
-    }
-    assert_eq!(plan.predicted_fpp_at(3_000), plan.predicted_fpp_at(u64::MAX));
+    let rates = [0, 1, 500, 1_000, 1_001, 2_000, 2_999, 3_000, 5_000, u64::MAX]
+        .map(|keys| plan.predicted_fpp_at(keys));
+    assert!(rates[0] >= 0.0 && rates.is_sorted() && rates[9] <= 0.01, "{rates:?}");
+    assert_eq!(rates[7], rates[9], "all generations are full");
 }
 
 #[test]

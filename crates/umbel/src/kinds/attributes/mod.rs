@@ -19,7 +19,6 @@ use super::plain::empty;
 use super::prelude::*;
 use super::scattered::ScatteredCore;
 use crate::filter::{Names, RowError};
-use crate::plan::Tags;
 
 filter! {
     /// A filter of rows of named attributes, queried by any subset of them. A row may be there if its queried values

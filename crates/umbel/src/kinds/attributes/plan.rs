@@ -1,9 +1,7 @@
 //! Plans one inner filter of a filter of rows; the others are as large for as many keys.
 
+use crate::kinds::prelude::*;
 use crate::kinds::within::{self, of_plain, planned_within, whole};
-use crate::list::{Tags, Variant};
-use crate::math::Spread;
-use crate::plan::{Plan, PlanError, Planner};
 
 impl Tags {
     /// The most attributes with a tag for every subset: 247 tags per row.

@@ -22,7 +22,6 @@ pub use shared::Shared;
 use super::plain::{self, Folding, Meaning, folds, plain, plain_core, plain_owned};
 use super::prelude::*;
 use crate::bits::{Kernel, NEAR, Run};
-use crate::math::Coverage;
 
 filter! {
     /// A blocked Bloom filter, the default kind: one cache line per key. It needs more bits than

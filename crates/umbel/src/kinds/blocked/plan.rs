@@ -3,7 +3,7 @@
 use super::rate::{Pattern, spread};
 use crate::kinds::classic;
 use crate::kinds::prelude::*;
-use crate::plan::size::{Shape, at_rate, blocks_within, climb};
+use crate::plan::size::{Shape, blocks_within, climb};
 
 /// Lanes are used if they need at most this many times the bits of the best scatter pattern: they are several times
 /// faster to compute, and cost 2.0 % at fpp 0.01, 1.5 % at 0.001 and 0.9 % at 1e-6. At 0.1 they would cost 22 %.

@@ -8,7 +8,7 @@ use core::array;
 use crate::bits::Once;
 use crate::kinds::prelude::*;
 use crate::math::search::border;
-use crate::math::{Coverage, occupancy, poisson};
+use crate::math::{occupancy, poisson};
 
 /// The rates of a block by its number of keys, for one number of probes. Computing one takes up to half a millisecond
 /// (k = 31); evaluating it sums about 30 √λ terms.

@@ -14,7 +14,7 @@ use std::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread};
 use loom::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread};
 
 use super::{Blocked, BlockedCore, Plans};
-use crate::bits::{AHEAD, AtomicBlocks, Kernel, place};
+use crate::bits::{AtomicBlocks, Kernel, place};
 use crate::filter::hashed::{answer_ahead, each_ahead, in_groups};
 use crate::format::KeyDescription;
 use crate::hash::{Hashes, Prehashed};

@@ -22,7 +22,7 @@ use plan::{MOST_SEGMENT, MOST_SHARDS, MOST_SLOTS, Shape, check_widths, variant_o
 
 use super::plain::only;
 use super::prelude::*;
-use crate::bits::{AHEAD, FAR, cast, slots};
+use crate::bits::{FAR, cast, slots};
 
 filter! {
     /// A static filter or map, built once from all its keys, with the fewest bits of all kinds.

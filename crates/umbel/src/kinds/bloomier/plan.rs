@@ -2,7 +2,6 @@
 
 use super::graph::{self, ARITY};
 use crate::kinds::prelude::*;
-use crate::plan::size::whole_blocks;
 
 /// The most bits of a fingerprint, of a value, and of both together.
 pub(super) const MOST_WIDTH: u32 = 64;

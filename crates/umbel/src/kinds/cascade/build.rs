@@ -5,7 +5,6 @@ use alloc::collections::BTreeSet;
 
 use super::plan::{MOST_LEVELS, Plans, form, next_level, part};
 use super::{Cascade, CascadeCore, List, in_level, list_bytes};
-use crate::bits::cast;
 use crate::kinds::blocked::BlockedCore;
 use crate::kinds::group::Group;
 use crate::kinds::prelude::*;
@@ -152,7 +151,7 @@ impl CascadeCore {
         let count = caught.len() as u64;
         let bytes = list_bytes(count).expect("fewer than memory has bytes");
         let mut blocks = Blocks::zeroed(bytes / BLOCK_BYTES)?;
-        let words = cast::words_mut(&mut blocks).as_chunks_mut().0;
+        let words = bits::cast::words_mut(&mut blocks).as_chunks_mut().0;
         for (to, hash) in words.iter_mut().zip(caught) {
             *to = [hash.high, hash.low].map(u64::to_le);
         }

@@ -24,7 +24,6 @@ use super::blocked::{self, BlockedCore};
 use super::group::Group;
 use super::plain;
 use super::prelude::*;
-use crate::bits::cast;
 use crate::hash::{GOLDEN, mix};
 
 filter! {
@@ -98,7 +97,7 @@ fn listed([high, low]: [u64; 2]) -> KeyHash {
 impl<S: AsRef<[Block]>> List<S> {
     /// The hashes, then zeros.
     fn split(&self) -> (&[[u64; 2]], &[[u64; 2]]) {
-        cast::words(self.blocks.as_ref()).as_chunks().0.split_at(self.count as usize)
+        bits::cast::words(self.blocks.as_ref()).as_chunks().0.split_at(self.count as usize)
     }
 
     /// By binary search: 20 steps among a million.

@@ -8,7 +8,6 @@ pub(crate) use plan::Plans;
 use super::plain::{self, Folding, Meaning, folds, plain};
 use super::prelude::*;
 use super::scattered::{Layout, ScatteredCore};
-use crate::math::Coverage;
 
 filter! {
     /// A classic Bloom filter: the fewest bits of the Bloom kinds, any m and k, and up to k cache misses per key.

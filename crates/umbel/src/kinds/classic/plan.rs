@@ -2,7 +2,7 @@
 
 use super::rate::{best_probes, bits_per_key_with, fpp as rate, spread};
 use crate::kinds::prelude::*;
-use crate::plan::size::{Shape, at_rate, blocks_within, climb};
+use crate::plan::size::{Shape, blocks_within, climb};
 
 #[derive(Clone, PartialEq)]
 pub(crate) struct Plans;

@@ -23,7 +23,6 @@ use rate::{MOST_CHAIN, cells, codes};
 
 use super::plain::{empty, only};
 use super::prelude::*;
-use crate::bits::AHEAD;
 use crate::bits::packed::{self, Padded};
 
 filter! {
@@ -319,13 +318,8 @@ mod tests {
         for (home, bucket) in blocks.iter().enumerate() {
             walks.used += codes(bucket).count() as u64;
             walks.full += u64::from(is_full(bucket, width));
-            let mut chain = Vec::new();
-            for bucket in filter.chain(home) {
-                chain.push(bucket);
-                if !is_full(bucket, width) {
-                    break;
-                }
-            }
+            let full = filter.chain(home).take_while(|bucket| is_full(bucket, width)).count();
+            let chain: Vec<&Block> = filter.chain(home).take(full + 1).collect();
             walks.longest = walks.longest.max(chain.len() as u64);
             let met: std::collections::HashSet<u64> = chain.into_iter().flat_map(codes).collect();
             walks.compared += met.len() as u64;

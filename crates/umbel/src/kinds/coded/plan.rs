@@ -3,7 +3,6 @@
 use super::rate::{MOST_CODE, cells, codes, fpp as rate_at, spread};
 use crate::kinds::prelude::*;
 use crate::math::search::{border, least};
-use crate::plan::size::whole_blocks;
 
 /// The maximum share of used cells as planned. Above it, few bits are saved and walks grow fast: with 42 cells per
 /// bucket, a walk visits 1.5 buckets with 7/8 of all cells used and 5.6 with 19/20; with 20 cells, 2.4 with 7/8.

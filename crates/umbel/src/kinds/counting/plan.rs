@@ -1,11 +1,7 @@
 //! Plans the counting kind: the blocked filter that it converts to, with a counter in place of each bit.
 
-use crate::bits::BLOCK_BITS;
+use crate::kinds::prelude::*;
 use crate::kinds::within::{self, of_plain, planned_within, whole};
-use crate::list::Variant;
-use crate::math::Spread;
-use crate::plan::size::multiple_of;
-use crate::plan::{Plan, PlanError, Planner};
 
 pub(super) fn counter_bits(variant: Variant) -> u32 {
     let Variant::Counting { counter_bits } = variant else { unreachable!("of a counting filter") };

@@ -17,8 +17,6 @@ use plan::{growth, most_links};
 use super::blocked::{self, Blocked, BlockedCore};
 use super::group::Group;
 use super::prelude::*;
-use crate::bits::AHEAD;
-use crate::plan::Growth;
 
 filter! {
     /// A filter that grows, with an error bounded over all growth (P. Almeida, C. Baquero, N. Preguiça, D. Hutchison

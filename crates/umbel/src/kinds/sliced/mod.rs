@@ -11,7 +11,6 @@ pub(crate) use plan::Plans;
 use super::plain::{self, Folding, Meaning, folds, plain};
 use super::prelude::*;
 use super::scattered::{Layout, ScatteredCore};
-use crate::math::Coverage;
 
 filter! {
     /// A sliced Bloom filter: k slices of m/k bits, a probe in each. As large and as slow as

@@ -4,7 +4,6 @@ use super::rate::{fpp as rate, slice_for, spread};
 use crate::kinds::classic::rate::bits_per_key_with;
 use crate::kinds::prelude::*;
 use crate::math::search::least;
-use crate::plan::size::multiple_of;
 
 #[derive(Clone, PartialEq)]
 pub(crate) struct Plans;

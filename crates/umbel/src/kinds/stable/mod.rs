@@ -17,8 +17,6 @@ use rate::Cells;
 use super::plain::{empty, only};
 use super::prelude::*;
 use super::scattered::{by_positions, probe};
-use crate::bits::AHEAD;
-use crate::bits::cast;
 use crate::bits::cells::{self, with_width};
 use crate::hash::{GOLDEN, mix};
 
@@ -108,7 +106,7 @@ impl<S: AsRef<[Block]>> StableCore<S> {
 
     #[inline]
     fn are_used<const W: u32>(&self, mut cells: impl Iterator<Item = u64>) -> bool {
-        let words = cast::words(self.blocks.as_ref());
+        let words = bits::cast::words(self.blocks.as_ref());
         cells.all(|cell| cells::is_used::<W>(words, cell))
     }
 
@@ -135,7 +133,7 @@ impl StableCore {
     fn insert_at<const W: u32>(&mut self, cells: &[u64]) -> bool {
         let is_found = self.are_used::<W>(cells.iter().copied());
         let count = self.count();
-        let words = cast::words_mut(self.blocks.as_mut());
+        let words = bits::cast::words_mut(self.blocks.as_mut());
         let start = start(self.insertions, count);
         let end = start + self.lowered;
         cells::lower::<W>(words, start, end.min(count));

@@ -1,15 +1,9 @@
 //! Plans the stable kind.
 
 use super::rate::{self, Cells};
-use crate::bits::{BLOCK_BITS, cells};
-use crate::error::check_field;
-use crate::list::{Capacity, Kind, Variant};
+use crate::bits::cells;
+use crate::kinds::prelude::*;
 use crate::math::search::least;
-use crate::math::{MAX_PROBES, Spread};
-use crate::plan::size::whole_blocks;
-use crate::plan::{Plan, PlanError, Planner, SURE_FROM, check_bits};
-#[cfg(not(feature = "std"))]
-use crate::prelude::*;
 
 /// The probability that a key is forgotten after as many insertions as planned.
 const FORGOTTEN: f64 = 0.01;

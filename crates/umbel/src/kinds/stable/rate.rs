@@ -2,11 +2,9 @@
 //! from a random start, an insertion lowers by one each that is above 0, then sets K cells to their maximum, Max. With
 //! m cells, a cell is lowered with probability p = P/m and set with probability q = K/m.
 
-use crate::math::Spread;
+use crate::kinds::prelude::*;
 use crate::math::search::border;
 use crate::math::spread::of_power;
-#[cfg(not(feature = "std"))]
-use crate::prelude::*;
 
 /// The paper's parameters.
 #[derive(Clone, Copy, Debug)]

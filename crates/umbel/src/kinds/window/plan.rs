@@ -1,12 +1,8 @@
 //! Plans the window kind: the share of each generation, and the rate of all together.
 
 use super::rate::{self, compound, share};
-use crate::bits::BLOCK_BITS;
+use crate::kinds::prelude::*;
 use crate::kinds::{blocked, within};
-use crate::list::{Capacity, Variant};
-use crate::math::Spread;
-use crate::plan::size::{at_rate, multiple_of};
-use crate::plan::{Plan, PlanError, Planner};
 
 pub(super) fn generations(variant: Variant) -> u32 {
     let Variant::Window { generations } = variant else { unreachable!("of a window filter") };

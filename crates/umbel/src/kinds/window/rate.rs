@@ -1,9 +1,7 @@
 //! The rate of a window filter: a key may pass any generation, with one place and one pattern in all of them.
 
-use crate::bits::Block;
 use crate::kinds::blocked::rate::fpp_of_block;
-use crate::math::Spread;
-use crate::prelude::*;
+use crate::kinds::prelude::*;
 
 /// Returns the rate of each of `generations` filters whose compound rate is `fpp`: 1 − (1 − p)^(1/G). Equal shares are
 /// best: every generation passes through every age, so all have one size.
