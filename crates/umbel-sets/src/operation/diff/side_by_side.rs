@@ -21,8 +21,8 @@ use crate::operation::prelude::*;
 use crate::spill::{lock, lock_each};
 use crate::table::{Cursor, Entry};
 
-/// Bytes of all tables, at most: half of it is how far the places of a row may differ. With 32 MiB they mostly stay in the cache.
-const WINDOW: u64 = if cfg!(test) { 16 << 10 } else { 32 << 20 };
+/// Bytes of all tables, at most: half of it is how far the places of a row may differ. With 16 MiB they mostly stay in the cache.
+const WINDOW: u64 = if cfg!(test) { 16 << 10 } else { 16 << 20 };
 /// Reading is given up if more than one row in so many waits or is not even, besides the first ones.
 const MOST: u64 = 4;
 const FIRST: u64 = if cfg!(test) { 16 } else { 1 << 14 };
