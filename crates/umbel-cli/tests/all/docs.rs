@@ -5,13 +5,9 @@
 use std::fs;
 #[cfg(unix)]
 use std::os::unix::fs::symlink;
-#[cfg(unix)]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::console::root;
-#[cfg(unix)]
-use crate::console::{Shell, renew};
+use crate::console::{Shell, renew, root};
 
 /// Pages outside of docs/.
 const OTHERS: [&str; 6] = [
@@ -41,7 +37,6 @@ fn checkout() -> Shell {
     shell
 }
 
-#[cfg(unix)]
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

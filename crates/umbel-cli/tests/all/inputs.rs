@@ -4,22 +4,15 @@ use std::io::Write;
 
 use crate::util::{Folder, bgzip, compressed, lines, urls, xz};
 
-/// Files of a line each, and one that they share; their names as a list.
-fn many(folder: &Folder, count: u32) -> Vec<u8> {
-    let name = |i| format!("{i:04}");
-    for i in 0..count {
-        folder.write(&name(i), format!("only {i}\nshared\n"));
-    }
-    lines((0..count).map(name))
-}
-
 #[cfg(unix)]
 #[test]
 fn a_file_among_many_that_changes_is_noticed() {
     let folder = Folder::new();
-    let mut list = many(&folder, 100);
-    list.extend(b"pipe\n");
-    folder.write("list", list);
+    let names: Vec<_> = (0..100).map(|i| format!("{i:04}")).collect();
+    for name in &names {
+        folder.write(name, format!("only {name}\nshared\n"));
+    }
+    folder.write("list", lines(names.iter().map(String::as_str).chain(["pipe"])));
     // The files are noted before the pipe is read.
     let (running, pipe) = folder.fed("dedup --files-from list");
     folder.write("0050", "another\nshared\n");

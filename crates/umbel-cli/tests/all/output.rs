@@ -1,4 +1,5 @@
 //! Lines that go to a file named with `-o`, as a black box: whole or not at all; with `umbel unseen --append` each exactly once.
+#![cfg(unix)]
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -6,12 +7,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::thread;
 use std::time::Duration;
 
-#[cfg(unix)]
 use nix::sys::signal::Signal;
 
+use crate::seen::found;
 use crate::util::{Folder, Outcome, Random, Running, lines, long, url, urls};
 
-#[cfg(unix)]
 #[test]
 fn a_kill_leaves_the_old_file_and_nothing_else() {
     let folder = Folder::new();
@@ -27,7 +27,6 @@ fn a_kill_leaves_the_old_file_and_nothing_else() {
 }
 
 /// What an interrupted run left may be removed; nothing that others put there.
-#[cfg(unix)]
 #[test]
 fn lines_of_others_behind_an_interrupted_run_are_kept() {
     let folder = Folder::new();
@@ -37,9 +36,7 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
             pipe.write_all(&urls(end - 500..end)).unwrap();
             run.until("its lines are out", || folder.read_if_there("q") == urls(0..end));
             // Later ones need not be: then the file may be shorter by them.
-            run.until("the first ones are recorded", || {
-                String::from_utf8_lossy(&folder.read_if_there("f.run")).contains("\"found\":500,")
-            });
+            run.until("the first ones are recorded", || found(folder) >= Some(500));
         }
         run.killed_by(Signal::SIGKILL);
     };
@@ -83,7 +80,6 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
 }
 
 /// A run that has read `urls(0..10)` from a pipe and put them out to `q`.
-#[cfg(unix)]
 fn fed(folder: &Folder) -> (Running, File) {
     let (mut run, mut pipe) = folder.fed("unseen -q f -a q pipe");
     pipe.write_all(&urls(0..10)).unwrap();
@@ -91,7 +87,6 @@ fn fed(folder: &Folder) -> (Running, File) {
     (run, pipe)
 }
 
-#[cfg(unix)]
 #[test]
 fn a_file_that_is_removed_meanwhile_is_told() {
     let folder = Folder::new();
@@ -102,7 +97,6 @@ fn a_file_that_is_removed_meanwhile_is_told() {
     folder.umbel("filter query f").stdin(urls(0..10)).run().nothing();
 }
 
-#[cfg(unix)]
 #[test]
 fn two_runs_to_one_file_wait_for_each_other() {
     let folder = Folder::new();
@@ -118,15 +112,12 @@ fn two_runs_to_one_file_wait_for_each_other() {
 }
 
 /// What was taken back stays taken back, whatever happens to the run that did it.
-#[cfg(unix)]
 #[test]
 fn a_run_that_fails_after_it_took_lines_back_is_no_obstacle() {
     let folder = Folder::new();
     let (mut run, mut pipe) = folder.fed("unseen -q f --fpp 1e-9 --checkpoint 1 -a q pipe");
     pipe.write_all(&urls(0..500)).unwrap();
-    run.until("they are recorded", || {
-        String::from_utf8_lossy(&folder.read_if_there("f.run")).contains("\"found\":500")
-    });
+    run.until("they are recorded", || found(&folder) >= Some(500));
     for numbers in [500..800, 800..1000] {
         pipe.write_all(&urls(numbers.clone())).unwrap();
         run.until("its lines are out", || folder.read_if_there("q") == urls(0..numbers.end));
@@ -143,7 +134,6 @@ fn a_run_that_fails_after_it_took_lines_back_is_no_obstacle() {
 /// Runs over two filters that write to one file and are killed at any moment, while others append to that file or put
 /// another in its place: each line goes out exactly once, or the run refuses to go on and names the file; no byte of others
 /// is lost.
-#[cfg(unix)]
 fn any_writers(seed: u64) -> bool {
     const LINES: u64 = 20_000;
     let folder = Folder::new();
@@ -213,7 +203,6 @@ fn any_writers(seed: u64) -> bool {
     refused != [false; 2]
 }
 
-#[cfg(unix)]
 #[test]
 fn of_any_writers_each_line_goes_out_once_or_the_file_is_named() {
     let cases = long(500, 16);
@@ -223,7 +212,6 @@ fn of_any_writers_each_line_goes_out_once_or_the_file_is_named() {
 }
 
 /// Of runs that are killed at any moment, one after the other, each line goes out exactly once.
-#[cfg(unix)]
 fn exactly_once(kills: u64, options: &str) {
     const LINES: u64 = 150_000;
     let folder = Folder::new();
@@ -263,7 +251,6 @@ fn exactly_once(kills: u64, options: &str) {
     assert!(kills < 100 || taken_back > kills / 100, "{taken_back} taken back");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_killed_run_goes_on_behind_what_is_recorded() {
     exactly_once(8, "--keys 2e5");
@@ -273,7 +260,6 @@ fn a_killed_run_goes_on_behind_what_is_recorded() {
     exactly_once(4, "--keys 4e6 --memory 16MiB");
 }
 
-#[cfg(unix)]
 #[test]
 #[ignore = "hundreds of kills: cargo x test --full"]
 fn of_runs_killed_hundreds_of_times_each_line_goes_out_exactly_once() {
@@ -298,7 +284,6 @@ fn a_run_that_is_to_ignore_a_signal_goes_on() {
     assert!(folder.read("out") == urls(0..20));
 }
 
-#[cfg(unix)]
 #[test]
 fn a_filter_that_another_run_changes_is_waited_for() {
     let folder = Folder::new();

@@ -46,38 +46,6 @@ fn five_pictures_of_a_plan() {
     let expected = NAMES.map(|name| here(&format!("pictures/{name}.svg")));
     assert!(written.eq(expected.iter().map(String::as_str)), "{table}");
     assert_eq!(folder.names(), ["pictures"]);
-    let shown: [&[&str]; 5] = [
-        &["probes per key, k", "m = 40 bits", "exact (Bose et al. 2008)", "limit", "n = 0.1 m"],
-        &["g(u) =", "m/n = 9.62", "best k = ln 2 · m/n = 6.67"],
-        &[
-            "keys, n",
-            "m = 2^8 bits, 32 B",
-            "m = 2^36 bits, 8.00 GiB",
-            "m = 9,617,408 bits, 1.15 MiB",
-            "k = 7",
-            "n = 1,000,000, rate 0.00988",
-        ],
-        &[
-            "planned for 1,000,000 keys",
-            "blocked, counting",
-            "scalable",
-            "promised: 0.0100",
-            "bloomier, cascade: built at once",
-        ],
-        &[
-            "Bits per key",
-            "times the bound",
-            "bloomier",
-            "stable: 11.",
-            "log2(1/p)",
-            "1/ln 2 = 1.44",
-        ],
-    ];
-    for (name, shown) in NAMES.iter().zip(shown) {
-        let name = format!("pictures/{name}.svg");
-        has(&texts(&folder, &name), shown);
-        assert!(folder.read(&name).len() < 150_000, "{name}");
-    }
 }
 
 /// The pictures of the documents, made again by the commands of docs/pictures/README.md.
@@ -101,6 +69,7 @@ fn any_goal_has_pictures() {
     for goal in [
         "--keys 1 --fpp 0.9",
         "--keys 50 --fpp 0.1",
+        "--keys 1e6 --fpp 0.01",
         "--keys 5e9 --fpp 1e-6",
         "--keys 1e12 --fpp 1e-12",
         "--keys 1e6 --memory 1MiB",

@@ -34,6 +34,11 @@ fn reached(folder: &Folder) -> Option<Value> {
     last
 }
 
+/// The lines that it has.
+pub(crate) fn found(folder: &Folder) -> Option<u64> {
+    reached(folder)?["found"].as_u64()
+}
+
 #[cfg(unix)]
 #[test]
 fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
@@ -49,8 +54,7 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
         // The first line after that time is saved with those before.
         thread::sleep(Duration::from_millis(600));
         feed(1);
-        let found = || reached(&folder)?["found"].as_u64();
-        run.until("it came to a checkpoint", || found() >= Some(2));
+        run.until("it came to a checkpoint", || found(&folder) >= Some(2));
         feed(2);
         // Meanwhile others know what is recorded.
         assert!(folder.umbel("filter query -v f").stdin(urls(0..2)).run().status.code() == Some(1));
@@ -61,7 +65,7 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
         outcome.was_killed_by(signal);
         let again = || folder.umbel("unseen f").stdin(urls(0..4)).run();
         if signal == Signal::SIGKILL {
-            let found = found().unwrap();
+            let found = found(&folder).unwrap();
             assert!((2..=3).contains(&found), "{found}");
             let words = format!(
                 "the last run was interrupted: f records what it printed up to byte {} of standard input, {found} lines",
@@ -376,9 +380,7 @@ fn a_silent_input_is_recorded_as_well() {
         let job = format!("unseen -q f --checkpoint 100ms {out} pipe");
         let (mut run, mut pipe) = folder.fed(&job);
         pipe.write_all(&urls(0..10)).unwrap();
-        run.until("they are recorded", || {
-            reached(&folder).is_some_and(|reached| reached["found"] == 10)
-        });
+        run.until("they are recorded", || found(&folder) == Some(10));
         run.kill(Signal::SIGKILL);
         run.finish();
         folder.umbel("filter query -v f").stdin(urls(0..10)).run().nothing();
@@ -396,8 +398,7 @@ fn recorded(folder: &Folder, kind: &str, numbers: std::ops::Range<u64>) -> (Runn
     let lines = urls(numbers);
     stdin.write_all(&lines).unwrap();
     comes(&mut stdout, lines);
-    let found = || reached(folder)?["found"].as_u64();
-    run.until("it recorded them", || found() == Some(count));
+    run.until("it recorded them", || found(folder) == Some(count));
     (run, stdin)
 }
 

@@ -1,9 +1,9 @@
 //! What a terminal shows: what `cases/terminal.md` cannot show.
+#![cfg(unix)]
 
 use crate::util::Folder;
 
 /// What a terminal shows of a run that is fed by a pipe, in which lines come slowly.
-#[cfg(unix)]
 fn shown(folder: &Folder, arguments: &str, results: bool) -> String {
     folder.fifo("pipe");
     let terminal = nix::pty::openpty(None, None).unwrap();
@@ -25,7 +25,6 @@ fn shown(folder: &Folder, arguments: &str, results: bool) -> String {
     String::from_utf8(shown.join().unwrap()).unwrap()
 }
 
-#[cfg(unix)]
 #[test]
 fn progress_is_shown_on_a_terminal_and_never_beside_results() {
     let folder = Folder::new();
@@ -54,7 +53,6 @@ fn progress_is_shown_on_a_terminal_and_never_beside_results() {
     assert!(!screen[screen.find("line 0").unwrap()..].contains(" read, "), "{screen:?}");
 }
 
-#[cfg(unix)]
 #[test]
 fn help_and_advice_have_colours_on_a_terminal_alone() {
     let folder = Folder::new();

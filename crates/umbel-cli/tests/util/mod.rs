@@ -328,7 +328,9 @@ impl Outcome {
             if word == "umbel" {
                 let mut next = words.clone();
                 let (first, second) = (next.next().unwrap_or(""), next.next().unwrap_or(""));
-                verb = verb_of(first, second).unwrap_or(&verb).to_owned();
+                let name = format!("{first} {second}");
+                let named = verbs().iter().find(|verb| **verb == first || **verb == name);
+                verb = named.unwrap_or(&verb).clone();
             } else if ["zstd", "xz", "iconv", "unzip"].contains(&word) {
                 verb = word.to_owned();
             }
@@ -363,8 +365,8 @@ pub(crate) fn verbs() -> &'static [String] {
             };
             words.filter(is_verb).map(str::to_owned).collect()
         };
-        let (all, set_up) = (help("help"), help("help"));
-        let set_up = set_up.split_once("Set up: ").unwrap().1.trim().split(", ");
+        let all = help("help");
+        let set_up = all.split_once("Set up: ").unwrap().1.trim().split(", ");
         let of_nouns = |noun: &str| {
             let verbs = listed(&help(&format!("help {noun}"))).into_iter();
             verbs.map(|verb| format!("{noun} {verb}")).collect::<Vec<_>>()
@@ -380,13 +382,6 @@ pub(crate) fn verbs() -> &'static [String] {
         all
     });
     &VERBS
-}
-
-/// The verb that some words begin with, if any.
-pub(crate) fn verb_of(first: &str, second: &str) -> Option<&'static str> {
-    let name = format!("{first} {second}");
-    let verb = verbs().iter().find(|verb| **verb == first || **verb == name)?;
-    Some(verb)
 }
 
 /// The whole help of a verb, asked for once.

@@ -4,11 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-#[cfg(target_os = "linux")]
-use std::path::PathBuf;
-#[cfg(not(target_os = "linux"))]
-use std::{thread, time::Duration};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -65,8 +63,8 @@ impl Running {
     }
 
     /// Kills it after a while, unless it ends before.
-    pub(crate) fn killed_after(self, pause: std::time::Duration) -> Outcome {
-        std::thread::sleep(pause);
+    pub(crate) fn killed_after(self, pause: Duration) -> Outcome {
+        thread::sleep(pause);
         self.kill(Signal::SIGKILL);
         self.finish()
     }
@@ -97,9 +95,12 @@ impl Running {
         OpenOptions::new().write(true).open(folder.path(name)).unwrap()
     }
 
-    /// Waits until a temporary file is open.
-    #[cfg(target_os = "linux")]
+    /// Waits until a temporary file is open. Where nobody tells, gives it time.
     pub(crate) fn until_temporary(&mut self) {
+        if !cfg!(target_os = "linux") {
+            thread::sleep(Duration::from_millis(200));
+            return;
+        }
         let files = PathBuf::from(format!("/proc/{}/fd", self.child.id()));
         let tmp = self.tmp.clone();
         self.until("it had a temporary file", || {
@@ -107,12 +108,6 @@ impl Running {
             open.filter_map(|entry| fs::read_link(entry.path()).ok())
                 .any(|path| path.starts_with(&tmp))
         });
-    }
-
-    /// Elsewhere nobody tells: gives it time.
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn until_temporary(&mut self) {
-        thread::sleep(Duration::from_millis(200));
     }
 }
 

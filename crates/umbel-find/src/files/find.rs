@@ -732,7 +732,7 @@ impl Lines<'_> {
     fn lines_with(&mut self, bytes: &[u8], texts: &[usize]) -> Vec<(usize, usize, usize)> {
         let run = self.run;
         let mut searched = bytes;
-        if texts.iter().any(|&number| run.texts[number].ignores_case()) {
+        if texts.iter().any(|&number| run.texts[number].matching.ignore_case) {
             self.folded.clear();
             words::fold(bytes, &mut self.folded);
             searched = &self.folded;

@@ -16,7 +16,7 @@ pub struct Matching {
 /// A text that lines are searched for.
 pub(crate) struct Text {
     finder: Finder<'static>,
-    matching: Matching,
+    pub(crate) matching: Matching,
 }
 
 impl Text {
@@ -29,10 +29,6 @@ impl Text {
         let finder =
             Finder::new(if matching.ignore_case { &folded[..] } else { text }).into_owned();
         Self { finder, matching }
-    }
-
-    pub(crate) fn ignores_case(&self) -> bool {
-        self.matching.ignore_case
     }
 
     /// The place of the first match in `bytes` from `from` on; they are [folded](words::fold), if case is ignored.

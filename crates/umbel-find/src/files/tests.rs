@@ -301,11 +301,8 @@ fn random_texts_are_found_as_a_search_of_every_line_finds_them() {
                 gone.sort();
                 assert_eq!(search.gone, gone, "{case}");
                 assert_eq!(search.found, found.len() as u64);
-                let of = |needle: &Vec<u8>| Wanted {
-                    texts: vec![needle.clone()],
-                    matching,
-                    output: None,
-                };
+                let of =
+                    |needle: &Vec<u8>| Wanted { texts: vec![needle.clone()], ..wanted.clone() };
                 let is_found = |needle: &Wanted| {
                     texts.iter().any(|(path, text)| !model(path, text, needle).is_empty())
                 };

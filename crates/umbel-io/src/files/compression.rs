@@ -75,7 +75,11 @@ pub fn decoder(
             Ok(Some(power)) => format!("read it with --memory {}MiB or more", least(power)),
             _ => "no decoder takes so much; damaged? copy it again".to_owned(),
         };
-        let (size, by) = (Size(window), large_windows(format));
+        let by = match format {
+            Compression::Xz => "xz -9 or --lzma2=dict=…",
+            _ => "zstd --long or --ultra",
+        };
+        let size = Size(window);
         let why = format!("is compressed with a window of {size} ({by}); {remedy}");
         return Err(NeedsMemory(why).into());
     }
@@ -162,14 +166,6 @@ fn xz_window(file: &[u8]) -> Option<u64> {
         40 => Some(u64::from(u32::MAX)),
         size @ 0..40 => Some(u64::from(2 | size & 1) << (size / 2 + 11)),
         _ => None,
-    }
-}
-
-/// The options that make the windows of a format large.
-fn large_windows(format: Compression) -> &'static str {
-    match format {
-        Compression::Xz => "xz -9 or --lzma2=dict=…",
-        _ => "zstd --long or --ultra",
     }
 }
 

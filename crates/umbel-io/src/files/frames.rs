@@ -84,10 +84,6 @@ impl Counted {
         Self { source, passed }
     }
 
-    fn is_at_end(&mut self) -> io::Result<bool> {
-        Ok(self.source.fill_buf()?.is_empty())
-    }
-
     fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         self.read_exact(&mut bytes)?;
@@ -472,7 +468,7 @@ impl Read for Frames {
                 self.between = Some(frame.end()?);
             }
             let Some(mut source) = self.between.take() else { return Ok(0) };
-            if source.is_at_end()? {
+            if source.fill_buf()?.is_empty() {
                 return Ok(0);
             }
             self.points.note(source.passed);

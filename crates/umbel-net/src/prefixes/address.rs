@@ -212,16 +212,6 @@ mod tests {
     }
 
     #[test]
-    fn lengths_leave_a_mask_longest_first() {
-        let mut mask = [1, 24, 32].into_iter().fold(0, Ipv4Addr::with);
-        let mut taken = || Ipv4Addr::take_longest(&mut mask);
-        assert_eq!([taken(), taken(), taken(), taken()], [Some(32), Some(24), Some(1), None]);
-        let mut mask = Ipv6Addr::with(0, 128);
-        assert_eq!(Ipv6Addr::take_longest(&mut mask), Some(128));
-        assert_eq!(mask, 0);
-    }
-
-    #[test]
     fn what_is_a_prefix_and_what_is_not() {
         for (text, shown) in [
             ("0.0.0.0/0", "0.0.0.0/0"),

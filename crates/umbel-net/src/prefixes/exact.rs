@@ -267,16 +267,6 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_equal_prefixes_counts() {
-        let list = [("10.0.0.0/8", 1), ("10.0.0.1/8", 2), ("0.0.0.0/0", 3)];
-        let list = Prefixes::new(list.map(|(text, value)| (prefix(text), value))).unwrap();
-        assert_eq!(list.len(), 2);
-        assert_eq!(list.get(prefix("10.0.0.0/8")), Some(&2));
-        assert_eq!(list.get(prefix("10.0.0.0/9")), None);
-        assert_eq!(list.longest(Ipv4Addr::new(1, 2, 3, 4)).unwrap().1, &3);
-    }
-
-    #[test]
     fn an_empty_list_has_no_prefix_of_any_address() {
         let list = Prefixes::<Ipv4Addr>::new([]).unwrap();
         assert!(list.is_empty() && list.longest(Ipv4Addr::LOCALHOST).is_none());

@@ -156,26 +156,19 @@ impl PrefixList {
 
     /// Returns whether it certainly has none.
     pub fn is_empty(&self) -> bool {
-        match &self.0 {
-            List::Filter(filter, _) => filter.is_empty(),
-            _ => self.len() == 0,
-        }
+        self.filter().map_or_else(|| self.len() == 0, AnyFilter::is_empty)
     }
 
     /// Returns the filter, if it is one; `None` for a list read from text.
     pub fn filter(&self) -> Option<&AnyFilter> {
-        match &self.0 {
-            List::Filter(filter, _) => Some(filter),
-            _ => None,
-        }
+        let List::Filter(filter, _) = &self.0 else { return None };
+        Some(filter)
     }
 
     /// Returns the probability that a line without a prefix in the list passes; `None` if the answer is exact.
     pub fn fpp(&self) -> Option<f64> {
-        match &self.0 {
-            List::Filter(filter, keys) => Some(keys.joint_fpp(filter.receipt().fpp)),
-            _ => None,
-        }
+        let List::Filter(filter, keys) = &self.0 else { return None };
+        Some(keys.joint_fpp(filter.receipt().fpp))
     }
 
     /// Sets `found` for the keys that have a prefix in the list.

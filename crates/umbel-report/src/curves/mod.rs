@@ -74,9 +74,3 @@ impl Curve {
         names.join(", ")
     }
 }
-
-/// A goal that many tests draw.
-#[cfg(test)]
-fn plans_for(keys: u64, fpp: f64) -> Vec<Plan> {
-    Kind::ALL.iter().map(|&kind| Plan::for_keys(kind, keys, fpp).unwrap()).collect()
-}

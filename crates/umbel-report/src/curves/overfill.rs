@@ -27,12 +27,12 @@ pub fn curve(plan: &Plan) -> Vec<Point> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Curve, plans_for};
     use super::*;
 
     #[test]
     fn the_promise_is_kept_up_to_the_plan_and_broken_beyond() {
-        for plan in plans_for(100_000, 0.01) {
+        for &kind in Kind::ALL {
+            let plan = Plan::for_keys(kind, 100_000, 0.01).unwrap();
             let points = curve(&plan);
             if plan.kind().built_at_once() {
                 assert!(points.is_empty());
@@ -49,13 +49,5 @@ mod tests {
             }
         }
         assert_eq!(curve(&Plan::for_keys(Kind::Blocked, 1, 0.01).unwrap()).len(), 4, "1 to 4 keys");
-    }
-
-    #[test]
-    fn kinds_with_the_same_rates_share_a_curve() {
-        let plans = plans_for(1_000_000, 0.01);
-        let curves = Curve::joined(plans.iter().map(|plan| (plan.kind(), curve(plan))));
-        let names: Vec<_> = curves.iter().map(Curve::name).collect();
-        assert!(names.iter().any(|name| name.starts_with("blocked, counting")), "{names:?}");
     }
 }

@@ -294,21 +294,16 @@ impl Peer {
                     Step::Old
                 } else if is_last && self.requested.is_some() {
                     // The answer to a request: the cache has no greater epoch left.
-                    self.replace(unpack(message, scheme, limits.bytes)?, message, now);
-                    Step::Applied
+                    self.replace(unpack(message, scheme, limits.bytes)?, message, now)
                 } else {
                     self.missing(now, limits)
                 }
             }
-            (Form::Full, _) => {
-                self.replace(unpack(message, scheme, limits.bytes)?, message, now);
-                Step::Applied
-            }
+            (Form::Full, _) => self.replace(unpack(message, scheme, limits.bytes)?, message, now),
             (Form::Delta, Some(ours)) if follows(message, &ours) => {
                 let replica = self.replica.as_ref().expect("it has a point");
                 let filter = patch(&replica.filter, message)?;
-                self.replace(filter, message, now);
-                Step::Applied
+                self.replace(filter, message, now)
             }
             (Form::Delta | Form::Beat, _) => {
                 self.later(message.point);
@@ -330,11 +325,12 @@ impl Peer {
         self.requested = None;
     }
 
-    fn replace(&mut self, filter: Blocked<Scheme>, message: &Message<'_>, now: Duration) {
+    fn replace(&mut self, filter: Blocked<Scheme>, message: &Message<'_>, now: Duration) -> Step {
         let fpp = filter.receipt().fpp;
         let (point, changes) = (message.point, message.changes);
         self.replica = Some(Replica { filter, point, changes, fpp });
         self.confirm(changes, now);
+        Step::Applied
     }
 
     /// A later filter was published. After a restart, earlier statistics of the cache no longer apply.

@@ -119,7 +119,9 @@ pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
     let mut decoder = match received.with_context(name)?.content {
         Content::Packed(decoder) => decoder,
         Content::Filter(other) | Content::Delta(other) => {
-            return Err(not_packed(other)?).with_context(name);
+            let mut found = Vec::new();
+            other.take(8).read_to_end(&mut found)?;
+            return Err(ShareError::Other { expected: "packed file", found }).with_context(name);
         }
     };
     let unpacked = |out: &mut (dyn Write + Send)| {
@@ -130,13 +132,6 @@ pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
         wrapped::check_whole(new, to, None)
     })?;
     finish(run, length, written)
-}
-
-/// What is no packed file.
-fn not_packed(source: impl Read) -> Result<ShareError> {
-    let mut found = Vec::new();
-    source.take(8).read_to_end(&mut found)?;
-    Ok(ShareError::Other { expected: "packed file", found })
 }
 
 /// A file to be read from its start, and its length with a signature.
