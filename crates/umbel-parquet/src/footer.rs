@@ -195,30 +195,27 @@ impl Footer {
         let mut footer = Self::default();
         let mut room = Room(2 * bytes.len() + LEAST_ROOM);
         let mut tree = Tree::default();
-        thrift.structure(&mut |thrift, field, kind| match (field, kind) {
-            (2, Thrift::LIST) => {
-                thrift.structures("schema", &mut |thrift| {
+        thrift.structure(&mut |thrift, field, kind| {
+            match (field, kind) {
+                (2, Thrift::LIST) => thrift.structures("schema", &mut |thrift| {
                     if let Some(column) = tree.column(Element::read(thrift)?)? {
                         room.take(size_of::<Column>() + column.path.len())?;
                         footer.columns.push(column);
                     }
                     Ok(())
-                })?;
-                Ok(true)
-            }
-            (4, Thrift::LIST) => {
-                thrift.structures("row_groups", &mut |thrift| {
+                })?,
+                (4, Thrift::LIST) => thrift.structures("row_groups", &mut |thrift| {
                     room.take(size_of::<RowGroup>())?;
                     footer.row_groups.push(RowGroup::read(thrift, &mut room)?);
                     Ok(())
-                })?;
-                Ok(true)
+                })?,
+                (8, Thrift::STRUCT) | (9, Thrift::BINARY) => {
+                    footer.encrypted = true;
+                    return Ok(false);
+                }
+                _ => return Ok(false),
             }
-            (8, Thrift::STRUCT) | (9, Thrift::BINARY) => {
-                footer.encrypted = true;
-                Ok(false)
-            }
-            _ => Ok(false),
+            Ok(true)
         })?;
         footer.length = thrift.at();
         let complete = tree.root && tree.open.is_empty();

@@ -118,11 +118,10 @@ impl Plan {
                 "has {unknown} unknown bytes after its footer, perhaps its signature; write the filters when the file is made"
             );
         }
-        let mut removed = match &edit.remove {
+        let removed = match &edit.remove {
             Removal::All => (0..self.footer.columns.len()).collect(),
             Removal::Of(paths) => self.numbers(paths)?,
         };
-        removed.sort_unstable();
         self.remove(&removed)?;
         self.added = self.numbers(&edit.add)?;
         for column in self.added.clone() {

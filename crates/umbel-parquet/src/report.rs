@@ -301,7 +301,7 @@ impl<F: ReadAt> Chunk<'_, F> {
                 format!("should start at byte {offset}, but the file has {length}; truncated or damaged? copy it again")
             })?;
             let mut content = vec![0; HEADER.min(length - from) as usize];
-            self.read_at(&mut content, from)?;
+            self.file.file.read_exact_at(&mut content, from)?;
             let extent = declared_extent(&content).context(
                 "not found where the footer declares it; the file is damaged, or the column is encrypted",
             )?;
@@ -327,7 +327,7 @@ impl<F: ReadAt> Chunk<'_, F> {
             admit(end)?;
             let read = content.len().min(extent.end);
             content.resize(extent.end, 0);
-            self.read_at(&mut content[read..], from + read as u64)?;
+            self.file.file.read_exact_at(&mut content[read..], from + read as u64)?;
             Ok(Parquet::decode(Format::Parquet, content, &Parameters::default())?)
         };
         let filter = read().with_context(|| {
@@ -368,9 +368,5 @@ impl<F: ReadAt> Chunk<'_, F> {
             keys,
             rate,
         ]
-    }
-
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
-        self.file.file.read_exact_at(bytes, offset)
     }
 }

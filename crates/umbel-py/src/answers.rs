@@ -3,9 +3,9 @@
 use arrow_array::array::{Array, BooleanArray};
 use arrow_array::ffi::to_ffi;
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyCapsule, PyDict, PyList, PySlice};
+use pyo3::types::{PyCapsule, PySlice};
+
+use crate::prelude::*;
 
 /// A boolean Arrow array, for whatever library takes one by Arrow's PyCapsule interface.
 #[pyclass(frozen, module = "umbel")]

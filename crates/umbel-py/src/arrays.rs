@@ -15,12 +15,9 @@ use arrow_array::downcast_integer;
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use pyo3::buffer::{ElementType, PyUntypedBuffer};
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
-use umbel::KeyForm;
 
-use crate::errors::Failure;
 use crate::keys::{Element, KeyRef};
+use crate::prelude::*;
 
 /// Receives keys, batch after batch.
 pub(crate) trait Visit {

@@ -7,19 +7,14 @@ use std::sync::Mutex;
 use arrow_array::array::ArrayRef;
 use arrow_buffer::NullBuffer;
 use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
-use umbel::KeyForm;
+use pyo3::types::PyMemoryView;
 use umbel_io::on_each;
 
 use crate::answers::{is_of_objects, library};
 use crate::arrays::{Answer, BATCH, Buffer, PER_THREAD, Piece, Visit, check_type, is_bytes};
-use crate::calls::Values;
-use crate::errors::Failure;
 use crate::imports::Stream;
 use crate::keys::{OneKey, Takes, of_item, small_int, utf8};
-use crate::values::Threads;
+use crate::prelude::*;
 
 /// The number of keys from which several threads add them: twice the break-even point.
 pub(crate) const MANY: usize = 1 << 18;

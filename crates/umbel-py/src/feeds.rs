@@ -7,21 +7,18 @@ use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::sync::mpsc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyString};
 use umbel_sets::sources::NamedInput;
 use umbel_sets::{Form, Records, RowsOf};
 
 use crate::arrays::Visit;
-use crate::calls::{self, Values};
+use crate::calls;
 use crate::columns::{Column, Source};
-use crate::errors::Failure;
 use crate::files;
 use crate::imports::Stream;
 use crate::keys::{Element, KeyRef, OneKey, Takes, is_missing};
+use crate::prelude::*;
 use crate::shapes::width;
-use crate::values::{FilePath, is_url};
+use crate::values::{is_url, name_of};
 
 /// A byte order mark in UTF-8.
 const MARK: &[u8] = "\u{feff}".as_bytes();
@@ -410,8 +407,4 @@ impl Visit for Joined {
     fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         keys.iter().try_for_each(|key| self.push(key.key(), false))
     }
-}
-
-fn name_of(value: &Bound<'_, PyAny>) -> String {
-    value.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string())
 }

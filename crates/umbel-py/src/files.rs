@@ -6,20 +6,18 @@ use std::path::{Path, PathBuf, absolute};
 use std::sync::PoisonError;
 
 use anyhow::{Context, bail};
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
 use umbel::{AnyFilter, FileError, Filter as _, KeyHasher, MappedFile, Secret};
-use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
+use umbel_foreign::{Foreign, ForeignFilter, Format, Parameters};
 use umbel_io::atomic::{self, Existing};
 use umbel_io::{PageReader, State, wrapped};
 use umbel_sets::journal::{self, Notes};
 use umbel_share::{FileKind, Trust};
 
-use crate::errors::{Failure, of_file, of_files, of_wrapped};
+use crate::errors::{of_file, of_files, of_wrapped};
 use crate::filter::Filter;
 use crate::inner::{Inner, Other, not_for, of_inner};
-use crate::values::{self, Content, FilePath, is_url, size};
+use crate::prelude::*;
+use crate::values::{self, Content, is_url, size};
 use crate::{calls, kinds, sharing};
 
 /// The bytes of its file.

@@ -5,19 +5,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pyo3::exceptions::PyUserWarning;
-use pyo3::prelude::*;
-use umbel::{AnyFilter, Filter as _, Insert, KeyForm, Kind};
+use umbel::{AnyFilter, Filter as _, Insert, Kind};
 
 use crate::answers::{Answers, Container};
 use crate::arrays::{Answer, BATCH, Visit, spread};
-use crate::calls::Values;
 use crate::columns::{self, Column, Keys, Source, visit_items};
-use crate::errors::Failure;
 use crate::files::Origin;
 use crate::inner::{Access, Check, Inner, InsertOwn, Operation, form, note_keys, of_inner};
 use crate::keys::{Element, OneKey, Takes};
 use crate::lock::Lock;
-use crate::values::Threads;
+use crate::prelude::*;
 
 pyo3::create_exception!(
     umbel,

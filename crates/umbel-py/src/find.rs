@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::exceptions::PyFileNotFoundError;
 use umbel_find::{Built, Found, Matching, Search, Sink, Wanted};
 use umbel_io::atomic::Existing;
 use umbel_sets::{Form, Options};
@@ -13,7 +11,7 @@ use umbel_sets::{Form, Options};
 use crate::feeds::Feeds;
 use crate::forms::{form, option};
 use crate::jobs::{of_job, resources, wait};
-use crate::values::{FilePath, Threads};
+use crate::prelude::*;
 
 /// A line: its file, its number, its text and the numbers of the texts found in it.
 type Line = (PathBuf, u64, Vec<u8>, Vec<usize>);

@@ -2,11 +2,9 @@
 //! together.
 
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use umbel_sets::{Bad, Empty, Form, Missing, Normalization, Ragged, Records};
 
+use crate::prelude::*;
 use crate::values::choice;
 
 /// An option; one that is not given is None.

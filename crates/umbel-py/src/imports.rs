@@ -18,12 +18,11 @@ use arrow_array::types::ArrowPrimitiveType;
 use arrow_buffer::ArrowNativeType;
 use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::{ArrowError, DataType};
-use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::exceptions::PyOSError;
+use pyo3::types::PyCapsule;
 
 use crate::answers::library;
-use crate::errors::Failure;
+use crate::prelude::*;
 
 /// About the most keys of a stream that are processed together.
 const TOGETHER: usize = 1 << 22;

@@ -13,11 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{
-    PyIsADirectoryError, PyMemoryError, PyOSError, PyUserWarning, PyValueError,
-};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::exceptions::{PyIsADirectoryError, PyMemoryError, PyOSError, PyUserWarning};
 use umbel_io::atomic::{self, Existing};
 use umbel_io::{compression, no_thread};
 use umbel_sets::changes::{self, Also, Files, Marks};
@@ -33,8 +29,9 @@ use crate::feeds::Feeds;
 use crate::files::check_replaced;
 use crate::forms::{EMPTY, flag, form, fpp, list, option, word};
 use crate::lines::Lines;
+use crate::prelude::*;
 use crate::shapes::{self, Shape};
-use crate::values::{FilePath, Threads, choice, size};
+use crate::values::{choice, size};
 
 /// The interval between checks for signals.
 const TICK: Duration = Duration::from_millis(50);

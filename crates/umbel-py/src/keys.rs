@@ -7,14 +7,11 @@
 use std::borrow::Cow;
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
-use umbel::{Key, KeyForm, KeyHash, KeyHasher};
-use umbel_foreign::KeyType;
+use pyo3::types::{PyBool, PyFloat, PyInt};
+use umbel::{Key, KeyHash, KeyHasher};
 
-use crate::errors::Failure;
+use crate::prelude::*;
 
 /// A borrowed key.
 #[derive(Clone, Copy, Debug)]

@@ -1,26 +1,22 @@
 //! How each kind of filter is made, and the methods that only it has.
 
 use pyo3::PyClass;
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use umbel::{
-    AnyFilter, Bloomier as Static, Filter as _, Form, Growth, KeyForm, KeyHash, KeyHasher, Kind,
-    Plan, Tags, Variant,
+    AnyFilter, Bloomier as Static, Filter as _, Form, Growth, KeyHash, KeyHasher, Kind, Plan, Tags,
+    Variant,
 };
-use umbel_foreign::{Format, KeyType, Parameters};
+use umbel_foreign::{Format, Parameters};
 
 use crate::arrays::Answer;
-use crate::calls::Values;
 use crate::columns::{Column, Source, visit_items};
-use crate::errors::Failure;
 use crate::filter::Filter;
 use crate::inner::{
     Access, Hashes, Inner, Operation, Other, form, form_of_rows, note_form, note_keys, of_inner,
     of_kind,
 };
 use crate::keys::{OneKey, Takes, in_form};
-use crate::values::{Content, Names, Number, count, hasher, size};
+use crate::prelude::*;
+use crate::values::{Content, Names, Number, count, hasher, name_of, size};
 
 /// A Python object of the class for the filter's kind.
 pub(crate) fn wrap(py: Python<'_>, inner: Inner) -> PyResult<Bound<'_, PyAny>> {
@@ -512,8 +508,7 @@ impl Map {
 fn not_in_map(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, room: u32, fpp: f64) -> PyErr {
     // Also integers of NumPy.
     if value.call_method0("__index__").is_err() {
-        let name =
-            value.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
+        let name = name_of(value);
         return PyTypeError::new_err(format!("the value of {key:?} must be an int, not {name}"));
     }
     PyValueError::new_err(format!(

@@ -30,7 +30,7 @@
 //! | `find` | indexes of many files, and the lines that hold a text |
 //! | `parquet` | filters for Parquet files that have none |
 //!
-//! Each module uses the ones above it; `inner` also knows `shared`, and `filter` knows `files`.
+//! Each module uses the ones above it; `inner` also knows `shared`, and `filter` knows `files`. `prelude` has names that most use.
 
 #![allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 
@@ -55,6 +55,7 @@ mod lock;
 mod methods;
 mod parquet;
 mod parts;
+mod prelude;
 mod reports;
 mod rows;
 mod shapes;

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyBytes, PyString};
 use umbel_io::{FileAt, PageReader};
+
+use crate::prelude::*;
 
 /// The lines of a result, or its records, in a temporary file that is gone when this object is. Iterating reads it from the start;
 /// they are `str`, with bytes that are not UTF-8 as Python's ``surrogateescape`` makes them. A record of CSV may have several lines.

@@ -1,19 +1,17 @@
 //! The Python methods of all filters.
 
 use pyo3::basic::CompareOp;
-use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple, PyType};
 use umbel::{Filter as _, KeyDescription};
 use umbel_foreign::ForeignFilter;
 
 use crate::columns;
-use crate::errors::Failure;
 use crate::files::{self, own_file};
 use crate::filter::Filter;
 use crate::inner::{Inner, Operation, not_for, of_inner};
 use crate::keys::{small_int, utf8};
+use crate::prelude::*;
 use crate::reports::{Receipt, compared, mixed, reported};
-use crate::values::{self, Content, FilePath, Names, Threads};
+use crate::values::{self, Content, Names};
 use crate::{kinds, sharing};
 
 #[pymethods]

@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use umbel_foreign::ForeignFilter as _;
 use umbel_io::atomic::Existing;
 use umbel_parquet::which::Which;
@@ -14,7 +12,7 @@ use umbel_sets::room_left;
 use crate::feeds::Feeds;
 use crate::forms::{flag, fpp, list, option};
 use crate::jobs::{of_job, resources, wait};
-use crate::values::FilePath;
+use crate::prelude::*;
 
 /// A filter: its row group, bytes, keys and rate.
 type Filter = (usize, u64, f64, f64);

@@ -2,14 +2,12 @@
 
 use std::num::NonZeroU32;
 
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict, PyList};
+use pyo3::types::IntoPyDict;
 use umbel::KeyHasher;
 
-use crate::calls::Values;
 use crate::columns::refuse_one_key;
 use crate::keys::{OneKey, Takes};
+use crate::prelude::*;
 use crate::values::{Content, check_unkeyed, count, hasher};
 
 /// Divides keys among the parts of a set that is too large for one filter, or for one machine.

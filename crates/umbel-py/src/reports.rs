@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use umbel::{Comparison as Found, Estimate, Fact, Figure, ParseKindError, Plan, Variant};
 use umbel_report::advice::{Costs, Goal, Verdict, advise};
 
-use crate::errors::Failure;
 use crate::filter::Filter;
 use crate::forms::option;
 use crate::inner::{Inner, of_inner};
+use crate::prelude::*;
 use crate::values::{Number, count, size};
 
 /// Makes a report: an object of a class in `umbel._reports`.

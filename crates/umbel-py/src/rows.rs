@@ -9,19 +9,15 @@ use arrow_array::cast::AsArray;
 use arrow_array::downcast_integer;
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as D;
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use umbel::{AnyFilter, Block, Filter as _, KeyDescription, KeyForm, KeyHasher};
+use umbel::{AnyFilter, Block, Filter as _, KeyDescription, KeyHasher};
 
 use crate::answers::{Answers, Container, is_of_objects, library};
 use crate::arrays::{BATCH, cast, has_keys, places};
-use crate::calls::Values;
-use crate::errors::Failure;
 use crate::filter::Filter;
 use crate::imports::Stream;
 use crate::inner::{Access, Inner, Operation, form_of_rows, note_form, of_inner, of_kind};
 use crate::keys::{OneKey, Takes, is_missing, refuse_form};
+use crate::prelude::*;
 
 /// The bytes of a field.
 pub(crate) fn field(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {

@@ -3,13 +3,13 @@
 
 use std::slice;
 
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 use umbel_sets::sources::NamedInput;
 use umbel_sets::{
     Error, Form, Input, Options, Records, SpoolWriter, keys, options_of_keys, records_of_keys,
     room_left,
 };
+
+use crate::prelude::*;
 
 /// The shape of an input, compared with the job's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,16 +5,14 @@ use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pyo3::exceptions::PyOSError;
-use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use umbel::{FileError, Secret, SharedFile, WritableFile};
 use umbel_io::{FileId, State, wrapped};
 use umbel_sets::journal::Notes;
 
-use crate::errors::{Failure, of_file, of_files};
+use crate::errors::{of_file, of_files};
 use crate::filter::Filter;
 use crate::inner::{Inner, Operation};
-use crate::values::{FilePath, Threads};
+use crate::prelude::*;
 use crate::{columns, files, fork, kinds};
 
 /// A filter in a file that processes add to and query at the same time, see :func:`open` with ``shared=True``.

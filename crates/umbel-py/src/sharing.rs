@@ -4,13 +4,11 @@ use std::borrow::Cow;
 use std::fs;
 use std::io::{Cursor, Read};
 
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
 use umbel_share::sign::PublicKey;
 use umbel_share::{Content, ShareError, Trust, delta, pack, receive};
 
-use crate::errors::{Failure, of_file};
-use crate::values::FilePath;
+use crate::errors::of_file;
+use crate::prelude::*;
 
 /// The most that a packed file or a delta may make, if its signature is unchecked: 1 GiB, as in file jobs.
 pub(crate) const MOST: u64 = 1 << 30;

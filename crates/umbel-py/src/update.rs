@@ -6,10 +6,9 @@ use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
-use pyo3::prelude::*;
+use pyo3::exceptions::PyRuntimeError;
 use umbel::Secret;
-use umbel_foreign::{Format, KeyType};
+use umbel_foreign::Format;
 use umbel_io::atomic::{self, Existing};
 use umbel_io::wrapped;
 use umbel_sets::journal::Notes;
@@ -18,7 +17,8 @@ use crate::errors::{of_file, of_files};
 use crate::files::{self, Origin};
 use crate::filter::Filter;
 use crate::fork;
-use crate::values::{self, Content, FilePath, is_url};
+use crate::prelude::*;
+use crate::values::{self, Content, is_url};
 
 /// Opens the filter in a file to change it, and saves it at the end of the ``with`` block, unless an exception ends the block.
 ///

@@ -157,6 +157,11 @@ pub(crate) fn is_url(path: &Bound<'_, PyAny>) -> bool {
     path.cast::<PyString>().is_ok_and(|text| text.to_str().is_ok_and(|text| text.contains("://")))
 }
 
+/// The name of a value's type, for a message.
+pub(crate) fn name_of(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string())
+}
+
 /// The bytes of ``bytes``, ``bytearray``, ``memoryview`` and other buffers. Those of ``bytes`` are not copied.
 pub(crate) enum Content<'py> {
     Bytes(Bound<'py, PyBytes>),
@@ -171,9 +176,7 @@ impl<'py> FromPyObject<'_, 'py> for Content<'py> {
             return Ok(Self::Bytes(bytes.to_owned()));
         }
         let buffer = PyBuffer::<u8>::get(&value.to_owned()).map_err(|_| {
-            let name = value.get_type().name();
-            let name = name.map_or_else(|_| "this".to_owned(), |name| name.to_string());
-            PyTypeError::new_err(format!("expected bytes, found {name}"))
+            PyTypeError::new_err(format!("expected bytes, found {}", name_of(&value)))
         })?;
         Ok(Self::Copied(buffer.to_vec(value.py())?))
     }

@@ -1,12 +1,8 @@
 //! A blocked filter of lines: filled by all threads, queried in batches.
 
-use std::sync::Mutex;
+use umbel::{Blocked, Filter, Plan, Shard, Shards};
 
-use umbel::{Blocked, Filter, KeyHash, KeyHasher, Plan, Shard, Shards};
-
-use crate::Error;
-use crate::input::Input;
-use crate::scan::{Lines, Scanner, Tally, Visit, Work};
+use crate::prelude::*;
 
 /// Makes a filter that is queried by hashes alone, from any source.
 pub(crate) fn of_hashes(plan: &Plan) -> Result<Blocked, Error> {

@@ -1,11 +1,6 @@
 //! The keys of lines in order, for work other than with umbel's filters.
 
-use umbel::KeyHasher;
-
-use crate::input::ReadFrom;
-use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
-use crate::{Error, Options};
+use crate::prelude::*;
 
 /// The keys of some consecutive lines.
 pub struct KeyBatch<'a> {

@@ -62,6 +62,7 @@ mod table;
 mod bulk;
 mod keys;
 mod passes;
+mod prelude;
 mod sample;
 mod scan;
 mod sink;

@@ -1,12 +1,6 @@
 //! The tallies of a job's passes over its inputs, and their totals in its report.
 
-use std::ops::Range;
-
-use crate::Error;
-use crate::hash::LineHasher;
-use crate::input::{Input, lengths};
-use crate::report::Report;
-use crate::scan::Tally;
+use crate::prelude::*;
 use crate::spill::Disk;
 
 impl Report {

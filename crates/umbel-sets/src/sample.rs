@@ -1,15 +1,13 @@
 //! Estimates from a few pieces of inputs: how many of their lines are distinct, and how many other inputs share.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 use memchr::memchr;
 use umbel_io::{PageBuffer, in_order};
 
-use crate::Error;
-use crate::input::{Input, Reader, lengths};
+use crate::input::Reader;
+use crate::prelude::*;
 use crate::records::{Copied, Found, Head};
-use crate::scan::Scanner;
 
 /// The number of pieces read of an input, evenly spread, and the maximum bytes of each: 60 thousand lines of 66 bytes.
 /// In 20 million with each twice, 90 ± 10 pairs meet; in 2 × 20 million that share a tenth, 18 ± 4. Lines of one piece
@@ -217,8 +215,6 @@ impl Pieces<'_> {
 
 #[cfg(test)]
 mod tests {
-    use umbel::KeyHasher;
-
     use super::*;
     use crate::testing::{input, workplace};
 

@@ -1,14 +1,11 @@
 //! The output of result lines: buffered, counted, each with its end.
 
 use std::io::{self, ErrorKind, IoSlice, Write};
-use std::ops::Range;
 
 use umbel_io::PageWriter;
 
-use crate::Error;
+use crate::prelude::*;
 use crate::records::split_end;
-use crate::report::Report;
-use crate::scan::Lines;
 use crate::spill::Selected;
 
 pub(crate) struct Sink<'a> {

@@ -2,15 +2,14 @@
 
 use std::fs::File;
 use std::io::{Read, Write as _};
-use std::ops::Range;
 use std::path::Path;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::budget::Budget;
-use crate::{Input, Options, Records, Resources, TempFolders};
+use crate::prelude::*;
+use crate::{Records, Resources, TempFolders};
 
 /// How much a long test does: a part, or with `cargo x test --full` all.
 pub(crate) fn long<T>(all: T, part: T) -> T {

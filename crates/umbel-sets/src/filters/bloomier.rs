@@ -1,17 +1,11 @@
 //! Building a filter that accepts no keys afterwards: the hashes of all lines are collected in memory, by shard, then
 //! the shards are built on all threads.
 
-use std::sync::Mutex;
-
-use umbel::{Bloomier, BloomierBuilder, BloomierShard, KeyHash, KeyHasher, Plan};
+use umbel::{Bloomier, BloomierBuilder, BloomierShard, Plan};
 use umbel_io::threads::on_parts;
 
-use crate::budget::Budget;
 use crate::bulk::Buckets;
-use crate::input::ReadFrom;
-use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit, Work};
-use crate::{Error, Options};
+use crate::prelude::*;
 
 /// Builds a Bloomier filter of lines.
 ///

@@ -1,12 +1,9 @@
 //! Counts lines, or the keys that another system reads in them, to size a filter.
 
-use umbel::KeyHasher;
 use umbel_foreign::{Format, KeyCounter, KeyType};
 
 use super::filter::{about, checked_type, each_batch};
-use crate::input::Input;
-use crate::scan::{Lines, Scanner, Visit};
-use crate::{Error, Form, Options};
+use crate::prelude::*;
 
 /// Counts the lines of `inputs`: an upper bound of their different keys.
 ///

@@ -2,11 +2,10 @@
 
 use std::io::{self, Write};
 
-use umbel::{AnyFilter, Filter as _, KeyHasher, Portable};
+use umbel::{AnyFilter, Filter as _, Portable};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, KeyType};
 
-use crate::Error;
-use crate::scan::Lines;
+use crate::prelude::*;
 
 /// A filter of umbel or of another system.
 ///

@@ -7,12 +7,8 @@ use super::count::one_field;
 use super::filter::Filter;
 use super::room::{outgrown, room_to_fill};
 use super::rows::Indices;
-use crate::budget::Budget;
 use crate::bulk::Sharded;
-use crate::input::ReadFrom;
-use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
-use crate::{Error, Options};
+use crate::prelude::*;
 
 /// Inserts every line that is read into `filter`: lines of files on all threads, if its kind allows it.
 ///

@@ -1,14 +1,11 @@
 //! Building a filter of two lists: the hashes of all lines are collected in memory, each once, then the levels are
 //! built.
 
-use umbel::{Cascade, KeyHash, KeyHasher, Plan};
+use umbel::{Cascade, Plan};
 
 use super::count::count;
 use crate::error::Place;
-use crate::input::Input;
-use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
-use crate::{Error, Options};
+use crate::prelude::*;
 
 /// Builds a cascade that matches all lines of `include` and none of `exclude`. `plan` maps the numbers of included
 /// and excluded lines to a plan; it is called once with all lines counted, then with different ones.

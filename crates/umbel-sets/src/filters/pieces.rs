@@ -9,22 +9,17 @@
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::slice;
-use std::sync::Mutex;
 
-use umbel::{FileError, KeyDescription, KeyHash, KeyHasher, Plan, Receipt, Secret};
-use umbel::{Shard, ShardIndex};
+use umbel::{FileError, KeyDescription, Plan, Receipt, Secret, Shard, ShardIndex};
 use umbel_io::{PageBuffer, PageReader, PageWriter};
 
 use super::shards::InShards;
-use crate::budget::Budget;
-use crate::input::{Input, lengths};
 use crate::passes::Passes;
-use crate::report::Report;
-use crate::scan::{Lines, Scanner, SeeHeader, Visit};
+use crate::prelude::*;
+use crate::scan::SeeHeader;
 use crate::sink::Sink;
 use crate::temporary::TempFile;
 use crate::unseen::journal::Notes;
-use crate::{Error, Options};
 
 /// The maximum number of pieces: each has a file, and a write buffer of at least 16 KiB.
 const MOST_PIECES: u64 = 256;

@@ -2,20 +2,16 @@
 
 use std::borrow::Cow;
 use std::io::Write;
-use std::sync::Mutex;
 
-use umbel::{AnyFilter, Attributes, Filter as _, KeyHash, KeyHasher, Scheme};
+use umbel::{AnyFilter, Attributes, Filter as _, Scheme};
 use umbel_foreign::ForeignFilter;
 
 use super::count::one_field;
 use super::filter::Filter;
 use super::rows::Indices;
-use crate::input::{Input, ReadFrom};
 use crate::labels::{LabelColumn, Labels};
-use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
+use crate::prelude::*;
 use crate::sink::{RowStyle, Sink};
-use crate::{Error, Options};
 
 /// Finds out which keys have a prefix in a list.
 pub type FindPrefixes<'a> = dyn Fn(&[&[u8]], &mut [bool]) + Sync + 'a;

@@ -3,9 +3,8 @@
 
 use umbel::{AnyFilter, Attributes, RowError};
 
+use crate::prelude::*;
 use crate::records::values_of;
-use crate::scan::Lines;
-use crate::{Error, Options};
 
 /// The positions of a key's fields in the rows of a filter.
 pub(crate) struct Indices {

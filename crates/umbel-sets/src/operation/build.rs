@@ -4,12 +4,7 @@
 //! of *doubtful* lines. One of two equal lines comes second, even with several threads; so a repeated line is doubtful,
 //! and a line that is not doubtful is unique.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use umbel::{Kind, Shard};
-
 use super::prelude::*;
-use crate::bulk::{Buckets, Sharded};
 
 /// The rate at which unique lines are wrongly doubtful. Such a line costs some 100 bytes of the table and a turn;
 /// another bit per line costs little, because few lines are doubtful.
@@ -137,7 +132,6 @@ impl Work for (&Build<'_>, Buckets, Carried) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bulk::of_hashes;
 
     #[test]
     fn the_filter_of_few_doubtful_lines_is_folded() {

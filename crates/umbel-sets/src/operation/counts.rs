@@ -6,7 +6,7 @@
 //! times, are noted separately.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU32;
 
 use super::prelude::*;
 use crate::table::{LEAST_RECORD, UNIT};

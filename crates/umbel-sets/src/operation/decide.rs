@@ -5,10 +5,7 @@
 //! it is read, and if wanted, written immediately. From the first line on that is not in its table and does not fit,
 //! nothing is written, and lines that do not fit are spilled.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::counts::INPUTS_AT_ONCE;
-use super::in_line::{ByShard, InLine};
 use super::keys::index;
 use super::prelude::*;
 use crate::sink::Pieces;

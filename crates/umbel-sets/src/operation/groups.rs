@@ -11,11 +11,9 @@
 //! bytes distinguish equal hashes.
 
 use super::prelude::*;
-use super::run::Run;
-use super::{Keep, SetOperation};
 use crate::records::rank;
 use crate::scan::RowKeys;
-use crate::{Empty, Form, Missing};
+use crate::{Empty, Missing};
 
 impl SetOperation<'_> {
     /// The options that read the column whose values decide, if there is one.

@@ -4,9 +4,7 @@ use std::io;
 
 use super::prelude::*;
 use super::set::check_at_least;
-use super::{SetOperation, SetPlan};
 use crate::labels::{LabelColumn, Labels};
-use crate::sink::RowStyle;
 
 /// The distinct lines of some inputs, by the inputs that have them, as `comm` shows for two sorted files.
 ///
@@ -119,7 +117,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::budget::Budget;
     use crate::testing::*;
 
     type Wanted = (usize, Option<Vec<usize>>, bool);

@@ -3,11 +3,9 @@
 //! A worker locks the next shard before it leaves the last, and so to the end: none overtakes another, each shard sees
 //! all lines in the order of the inputs, and as many workers as there are shards can be at work.
 
-use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use std::sync::{MutexGuard, RwLock, RwLockReadGuard};
 
-use umbel::KeyHash;
-
-use crate::Error;
+use super::prelude::*;
 use crate::spill::lock_each;
 
 /// Shards, and what comes after them, such as the output.

@@ -1,12 +1,8 @@
 //! Keys of the other inputs, sharded by hash: several threads can add keys at the same time.
 
-use umbel_io::threads::in_order;
-
 use super::counts::Counts;
-use super::marks::Marks;
 use super::plan::size;
 use super::prelude::*;
-use crate::table::Cursor;
 
 /// Keys while they are gathered: some in each table, with the number of inputs that have each, if needed.
 pub(super) type Gathering = Vec<Mutex<CountedTable>>;

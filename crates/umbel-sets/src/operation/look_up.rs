@@ -7,8 +7,6 @@
 
 use std::iter;
 
-use super::keys::At;
-use super::marks::Marks;
 use super::prelude::*;
 
 pub(super) struct LookUp<'a, 'o> {

@@ -1,9 +1,7 @@
 //! One bit per record of a complete table.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::counts::SHARE;
-use crate::table::Table;
+use super::prelude::*;
 
 pub(super) struct Marks(Vec<AtomicU64>);
 

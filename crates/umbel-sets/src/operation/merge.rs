@@ -10,9 +10,7 @@ use std::cmp::Ordering;
 
 use memchr::memchr;
 use umbel_io::PageBuffer;
-use umbel_io::threads::on_parts;
 
-use super::SetOperation;
 use super::prelude::*;
 use crate::input::Reader;
 use crate::line_counter::MARK;
@@ -460,10 +458,7 @@ fn lower_bound(reader: &Reader<'_>, key: &[u8], separator: u8) -> Result<u64, Ha
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::rule::Others;
     use super::*;
-    use crate::Options;
-    use crate::budget::Budget;
     use crate::testing::*;
 
     /// The result of a merge, if the inputs are sorted.

@@ -3,15 +3,9 @@
 //! A line that wrongly counts as a repeat, or as excluded, is left out; one that wrongly counts as shared with other
 //! inputs is written. If other inputs matter, half of the fpp goes to them.
 
-use umbel::Kind;
-use umbel_io::threads::in_order;
-
-use super::in_line::{ByShard, InLine};
 use super::plan::FIRST;
 use super::prelude::*;
 use super::rule::Need;
-use super::run::Run;
-use crate::bulk::fill;
 use crate::report::ErrorBound;
 
 impl Run<'_> {

@@ -2,14 +2,11 @@
 
 use std::io;
 
-use super::plan::Steps;
 use super::prelude::*;
-use super::run::Run;
-use super::{SetOperation, Top};
 use crate::labels::{LabelColumn, Labels};
 use crate::passes::Seen;
 use crate::records::Empty;
-use crate::sink::{Hand, RowStyle};
+use crate::sink::Hand;
 
 impl SetOperation<'_> {
     /// Writes the selected lines to `out`, in the order of their places over the inputs unless they are ranked.

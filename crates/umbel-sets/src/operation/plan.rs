@@ -1,15 +1,12 @@
 //! Plans of jobs.
 
-use umbel::Kind;
-
-use super::SetOperation;
 use super::build::Doubt;
 use super::prelude::*;
 use super::rule::Need;
+use crate::Records;
 use crate::input::estimate_lines;
 use crate::sample::Sample;
 use crate::table::KEPT_LINE;
-use crate::{Form, Records};
 
 /// The rate of the filter of all lines: a lower one costs bits, and so cache misses; a higher one costs lines kept in
 /// vain, some 100 bytes each. The optimum is flat between 0.3 and 2 %.

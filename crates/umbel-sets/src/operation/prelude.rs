@@ -1,24 +1,23 @@
-//! The data that the steps of an operation pass on: inputs, records, tables and results.
+//! What the steps of an operation work with and pass on: inputs, records, tables and results.
 
-pub(super) use std::ops::Range;
-pub(super) use std::sync::Mutex;
+pub(super) use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(super) use umbel::{Blocked, Filter, KeyHash, Plan};
+pub(super) use umbel::{Blocked, Filter, Kind, Plan, Shard};
+pub(super) use umbel_io::threads::{in_order, on_parts};
 
 pub(super) use super::counts::{Counted, CountedTable};
-pub(super) use super::keys::KeySet;
+pub(super) use super::in_line::{ByShard, InLine};
+pub(super) use super::keys::{At, KeySet};
+pub(super) use super::marks::Marks;
 pub(super) use super::rule::{Others, Results, Rule};
+pub(super) use super::run::Run;
 pub(super) use super::sorting::Sorting;
-pub(super) use crate::budget::Budget;
-pub(super) use crate::bulk::{Picked, of_hashes};
-pub(super) use crate::hash::LineHasher;
-pub(super) use crate::input::{Input, lengths};
+pub(super) use super::{Distinct, Keep, SetOperation, SetPlan, Steps, Top};
+pub(super) use crate::bulk::{Buckets, Picked, Sharded, fill, of_hashes};
 pub(super) use crate::passes::Passes;
 pub(super) use crate::places::Places;
+pub(super) use crate::prelude::*;
 pub(super) use crate::records::{Layout, Record};
-pub(super) use crate::report::Report;
-pub(super) use crate::scan::{Lines, Scanner, Tally, Visit, Work};
-pub(super) use crate::sink::Sink;
+pub(super) use crate::sink::{RowStyle, Sink};
 pub(super) use crate::spill::{Disk, Later, Runs, Scattered, Selected, Spill};
-pub(super) use crate::table::{Inserted, Table};
-pub(super) use crate::{Error, Options};
+pub(super) use crate::table::{Cursor, Entry, Inserted, Table};

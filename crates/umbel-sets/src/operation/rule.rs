@@ -2,14 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::atomic::Ordering;
 
 use super::counts::{Counts, second_more};
-use super::marks::Marks;
 use super::prelude::*;
-use super::{Distinct, Keep};
 use crate::spill::Merged;
-use crate::table::{Cursor, Entry};
 
 /// Which lines an operation selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

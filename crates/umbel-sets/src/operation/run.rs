@@ -1,19 +1,15 @@
 //! The steps of a running operation, and the data passed between them.
 
-use std::sync::atomic::AtomicU64;
-
 use super::build::{Build, Doubt};
 use super::decide::Decide;
-use super::in_line::InLine;
 use super::look_up::{self, LookUp};
 use super::numbers::Numbers;
-use super::plan::{self, SetPlan};
+use super::plan;
 use super::prelude::*;
 use super::probe::{Probe, recount};
 use super::rule::InTables;
 use super::settle::{Part, Settling};
 use super::write::{ResultWriter, Write};
-use crate::bulk::fill;
 
 /// A running operation.
 pub(super) struct Run<'a> {

@@ -1,7 +1,6 @@
 //! A set operation and its settings.
 
 use super::prelude::*;
-use super::{Distinct, Keep, Top};
 
 /// The share of memory for ordering results, 1 in this many, next to the operation that selects them.
 const ORDERING: u64 = 4;

@@ -5,8 +5,6 @@
 //! that do not fit go to partitions of the next level, with the others that are not in the table. Every table holds at
 //! least one line and all its repeats, so this ends for any input. Equal lines and colliding hashes cost time, never memory.
 
-use umbel_io::threads::on_parts;
-
 use super::prelude::*;
 use super::rule::Met;
 use crate::Progress;

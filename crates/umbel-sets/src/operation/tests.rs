@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
-use umbel::{KeyHasher, Kind};
 
 use super::prelude::*;
 use super::*;
-use crate::bulk::fill;
 use crate::testing::*;
 use crate::{Changes, ErrorBound};
 

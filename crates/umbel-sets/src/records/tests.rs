@@ -2,19 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::Mutex;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use umbel::KeyHasher;
 
 use super::*;
-use crate::budget::Budget;
-use crate::input::{ReadFrom, Spool};
-use crate::scan::{Lines, Scanner, Visit};
+use crate::SetOperation;
+use crate::input::Spool;
+use crate::prelude::*;
 use crate::testing::{Drip, budget, long, options_of, workplace_of};
-use crate::{Form, Input, SetOperation};
 
 /// A record as it was seen: offset, row, key.
 type Seen = (u64, Vec<u8>, Vec<u8>);

@@ -1,11 +1,10 @@
 //! Finding and hashing records, a few hundred at a time.
 
-use umbel::KeyHash;
-
+use super::Span;
 use super::turns::{Halt, Turn};
-use super::{Lines, Scanner, Span, Tally, Visit, Work};
 use crate::ends::Ends;
 use crate::error::Place;
+use crate::prelude::*;
 use crate::records::{Copied, Flaw, Found, Head, KeyAt, empty};
 
 /// Lines found and hashed together, with little memory and with more: enough that even if only a tenth are looked up,

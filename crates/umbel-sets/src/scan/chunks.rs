@@ -1,10 +1,9 @@
 //! The inputs of a scan, laid end to end and cut into chunks.
 
 use std::iter;
-use std::ops::Range;
 
-use crate::input::Input;
 use crate::places::Places;
+use crate::prelude::*;
 
 pub(super) struct Chunks<'a> {
     pub(super) inputs: &'a [Input],

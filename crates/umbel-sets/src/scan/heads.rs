@@ -4,11 +4,10 @@ use std::slice;
 
 use umbel_io::PageBuffer;
 
-use super::Scanner;
 use super::long::{Loaded, grown};
-use crate::Error;
 use crate::error::Place;
-use crate::input::{Input, Reader};
+use crate::input::Reader;
+use crate::prelude::*;
 use crate::records::{Beside, Copied, Found, Head, Kind, Prefixes, Start};
 
 /// The name of an input that is a single row.

@@ -4,10 +4,9 @@ use std::io::Read;
 
 use umbel_io::PageBuffer;
 
-use super::Scanner;
-use crate::Error;
 use crate::error::{LONGEST_LINE, Place};
 use crate::line_counter::mark;
+use crate::prelude::*;
 use crate::records::Kind;
 
 impl Scanner<'_> {

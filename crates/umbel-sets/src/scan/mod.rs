@@ -23,20 +23,14 @@ mod turns;
 mod visit;
 mod worker;
 
-use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use umbel::KeyHash;
 use umbel_io::on_each;
 
-use crate::budget::Budget;
 use crate::error::Place;
-use crate::hash::LineHasher;
-use crate::input::{Input, ReadFrom, lengths};
+use crate::prelude::*;
 use crate::records::{Bad, Flaw, Format, KeyAt, Layout, Prefixes, Record};
-use crate::report::{Progress, Report};
-use crate::{Error, Options};
+use crate::report::Progress;
 use batch::Origin;
 use chunks::Chunks;
 pub(crate) use heads::RowKeys;

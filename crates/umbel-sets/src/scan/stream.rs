@@ -7,12 +7,10 @@ use umbel_io::PageBuffer;
 use super::batch::{Batch, Origin, Piece};
 use super::long::{Loaded, grown};
 use super::turns::{Turn, Turns};
-use super::{Scanner, Visit};
-use crate::Error;
 use crate::input::read_error;
 use crate::line_counter::LineCounter;
+use crate::prelude::*;
 use crate::records::Head;
-use crate::report::Report;
 
 impl Scanner<'_> {
     /// Reads the lines of a stream on this thread.

@@ -1,9 +1,8 @@
 //! How the lines of a pass are processed.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use super::Lines;
-use crate::Error;
+use crate::prelude::*;
 
 /// The work of one thread on the lines it reads, batch by batch: often a reference to shared data, and its own
 /// data. It is called once per batch, so reading is compiled once, not for each kind of work.

@@ -1,19 +1,15 @@
 //! One thread that reads chunks and finds the records that start in them.
 
-use std::ops::Range;
-
 use memchr::memchr_iter;
-use umbel::KeyHash;
 use umbel_io::PageBuffer;
 
 use super::batch::{Batch, Origin, Piece};
 use super::chunks::{Chunk, Chunks};
 use super::long::{Loaded, grown};
 use super::turns::{Halt, Turn, Turns};
-use super::{Scanner, Tally, Visit};
-use crate::Error;
 use crate::input::Reader;
 use crate::pages::{PAGE, within_page};
+use crate::prelude::*;
 use crate::records::{Head, Kind};
 
 /// One thread that reads chunks.

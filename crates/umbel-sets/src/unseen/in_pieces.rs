@@ -5,16 +5,14 @@
 //! lines are noted before, so a run that is killed loses nothing, and the next one continues after it.
 
 use std::io::Write;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
-use umbel::{KeyHash, Receipt, Shard};
+use umbel::{Receipt, Shard};
 
 use super::seen::{Checkpoint, Recorder};
-use crate::Error;
 use crate::filters::pieces::LargeFilter;
-use crate::input::Input;
-use crate::report::{ErrorBound, Report};
-use crate::scan::Lines;
+use crate::prelude::*;
+use crate::report::ErrorBound;
 
 /// A run that selects the lines not seen before, by a filter that does not fit in memory.
 pub struct SeenInPieces<'a> {

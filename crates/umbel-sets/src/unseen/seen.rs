@@ -6,21 +6,19 @@
 use std::io::Write;
 use std::slice;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use umbel::{AnyFilter, Capacity, Filter, KeyHash};
+use umbel::{AnyFilter, Capacity, Filter};
 use umbel_io::threads::no_thread;
 
 use super::journal::Journal;
-use crate::budget::Budget;
+use crate::Header;
 use crate::filters::room::{outgrown, room_to_fill};
-use crate::input::{Input, ReadFrom};
-use crate::report::{ErrorBound, Report};
-use crate::scan::{Lines, Scanner, Visit};
+use crate::prelude::*;
+use crate::report::ErrorBound;
 use crate::sink::Sink;
-use crate::{Error, Header, Options};
 
 /// The progress of a run when its filter is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use super::{Change, Diff, Show};
-use crate::error::Error;
 use crate::operation::prelude::*;
 use crate::records::{Flaw, Format, Kind, Value, canonical, members, number, unknown_field};
 

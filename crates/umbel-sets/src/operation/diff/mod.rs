@@ -11,7 +11,6 @@ use std::slice;
 
 use super::counts::second_more;
 use super::prelude::*;
-use super::{SetOperation, SetPlan, Steps};
 use crate::input::SpoolWriter;
 use crate::report::Changes;
 use crate::scan::RowKeys;

@@ -1,13 +1,10 @@
 //! Step 2: gathers what the rows of the right input add.
 
-use umbel_io::threads::in_order;
-
 use super::Joining;
 use super::slices::in_slice;
 use crate::operation::prelude::*;
 use crate::records::empty;
 use crate::spill::{Partitions, part_of};
-use crate::table::Cursor;
 
 /// Keys after which the job checks whether all will fit.
 const EARLY: u64 = if cfg!(test) { 1 << 4 } else { 1 << 14 };

@@ -26,12 +26,8 @@ mod slices;
 mod tests;
 
 use std::io;
-use std::sync::atomic::AtomicU64;
 
-use super::keys::At;
 use super::prelude::*;
-use super::{SetOperation, SetPlan, Steps};
-use crate::bulk::Sharded;
 use crate::error::Place;
 use crate::records::{Beside, Flaw, Prefixes};
 use crate::report::Joined;

@@ -1,10 +1,8 @@
 //! Step 3 with all lists in memory: joins the left rows, in their order.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 
 use super::Joining;
-use crate::operation::keys::At;
 use crate::operation::prelude::*;
 use crate::records::empty;
 use crate::spill::part_of;

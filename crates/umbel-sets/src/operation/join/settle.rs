@@ -1,11 +1,9 @@
 //! Steps 3 and 4 with spilled rows.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 
 use super::pass::{Lists, PIECE};
 use super::{Joining, Partners};
-use crate::operation::keys::At;
 use crate::operation::plan::LEAST_FILTER;
 use crate::operation::prelude::*;
 use crate::operation::settle::{Part, Settling};

@@ -1,11 +1,7 @@
 //! Slices of the left input, and the filter of the keys of all.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use umbel::Shard;
 use umbel::internals::GOLDEN;
 
-use crate::bulk::{Buckets, Sharded};
 use crate::operation::prelude::*;
 
 /// Slices of the left input, of about the same size.
