@@ -384,6 +384,12 @@ impl Kind {
         }
     }
 
+    /// Whether some bytes that begin with a record end with one.
+    pub(crate) fn ends(self, bytes: &[u8]) -> bool {
+        let mut quoted = false;
+        self.find_last(bytes, &mut quoted) == bytes.len().checked_sub(1) && !quoted
+    }
+
     /// The byte between the values of a written row.
     pub(crate) fn delimiter(self) -> u8 {
         match self {
@@ -921,6 +927,16 @@ impl Head<'_> {
         let empty = values_of(record.key(), fields.max(1)).any(<[u8]>::is_empty);
         copied.bytes.truncate(begin);
         Ok(empty)
+    }
+
+    /// Whether it reads any row as another does, and no row gets a key of its own.
+    pub(crate) fn reads_as(&self, other: &Self) -> bool {
+        let Format { missing, empty, .. } = self.format;
+        *missing != Missing::Keep
+            && *empty != Empty::Keep
+            && (self.other, self.width) == (other.other, other.width)
+            && self.columns == other.columns
+            && self.ignored == other.ignored
     }
 
     /// The length of the record at the start of `bytes`, whether it is one, and its values, with missing ones marked.

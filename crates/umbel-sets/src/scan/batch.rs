@@ -1,6 +1,7 @@
 //! Finding and hashing records, a few hundred at a time.
 
 use super::Span;
+use super::abreast::Twin;
 use super::turns::{Halt, Turn};
 use crate::ends::Ends;
 use crate::error::Place;
@@ -30,6 +31,8 @@ pub(super) struct Piece<'a> {
     pub(super) origin: Origin<'a>,
     /// The turn of their chunk.
     pub(super) turn: Turn<'a>,
+    /// Where the same rows may come next in the input that is read alongside.
+    pub(super) twin: Option<&'a Twin<'a>>,
 }
 
 /// Finds and hashes lines, passes them to the work of a thread and hands on those it keeps.
@@ -66,9 +69,9 @@ impl Held {
         self.keys.push(key);
     }
 
-    fn lines<'l>(&'l self, Piece { bytes, origin, .. }: Piece<'l>) -> Lines<'l> {
+    fn lines<'l>(&'l self, Piece { bytes, origin, twin, .. }: Piece<'l>) -> Lines<'l> {
         let Self { spans, hashes, keys, copied } = self;
-        Lines { bytes, origin, spans, hashes, keys, copied: &copied.bytes }
+        Lines { bytes, origin, spans, hashes, keys, copied: &copied.bytes, twin }
     }
 
     /// Forgets the lines; keeps at most `most` bytes of copied keys.
@@ -124,7 +127,7 @@ impl<'a> Batch<'a> {
 
     /// Finds records with keys.
     fn records(&mut self, piece: Piece<'_>, head: &Head<'_>) -> Result<(), Halt> {
-        let Piece { bytes, origin, turn } = piece;
+        let Piece { bytes, origin, turn, .. } = piece;
         let half = (self.scanner.chunk / 2).max(1);
         let mut start = 0;
         while start < bytes.len() {

@@ -1,9 +1,10 @@
 //! The inputs of a scan, laid end to end and cut into chunks.
 
 use std::iter;
+use std::ops::Range;
 
+use crate::input::Input;
 use crate::places::Places;
-use crate::prelude::*;
 
 pub(super) struct Chunks<'a> {
     pub(super) inputs: &'a [Input],
@@ -13,8 +14,6 @@ pub(super) struct Chunks<'a> {
     firsts: Vec<u64>,
     /// Bytes of a chunk.
     size: u64,
-    /// Whether the chunks of two inputs alternate, as long as both have some.
-    abreast: bool,
 }
 
 /// A chunk of an input.
@@ -28,7 +27,7 @@ pub(super) struct Chunk {
 }
 
 impl<'a> Chunks<'a> {
-    pub(super) fn new(inputs: &'a [Input], range: Range<usize>, size: u64, abreast: bool) -> Self {
+    pub(super) fn new(inputs: &'a [Input], range: Range<usize>, size: u64) -> Self {
         let mut chunks = 0;
         let next = |input: &Input| {
             let part = input.part();
@@ -36,7 +35,7 @@ impl<'a> Chunks<'a> {
             chunks
         };
         let firsts = iter::once(0).chain(inputs[range.clone()].iter().map(next)).collect();
-        Self { inputs, range, places: Places::new(inputs), firsts, size, abreast }
+        Self { inputs, range, places: Places::new(inputs), firsts, size }
     }
 
     /// How many chunks there are.
@@ -46,17 +45,6 @@ impl<'a> Chunks<'a> {
 
     /// Chunk number `number`.
     pub(super) fn chunk(&self, number: u64) -> Chunk {
-        let number = match self.firsts[..] {
-            [_, first, all] if self.abreast => {
-                let both = first.min(all - first);
-                match number {
-                    _ if number < 2 * both => number / 2 + number % 2 * first,
-                    _ if first > both => number - both,
-                    _ => number,
-                }
-            }
-            _ => number,
-        };
         let at = self.firsts.partition_point(|&first| first <= number) - 1;
         let input = self.range.start + at;
         let part = self.inputs[input].part();

@@ -14,6 +14,7 @@
 //! Memory: a chunk and its slack per worker; for keys that are copied, half of that for the chunk and half for keys. A
 //! longer line is read only by the worker whose turn it is, so there is one such line in memory at a time.
 
+mod abreast;
 mod batch;
 mod chunks;
 mod heads;
@@ -31,6 +32,7 @@ use crate::error::Place;
 use crate::prelude::*;
 use crate::records::{Bad, Flaw, Format, KeyAt, Layout, Prefixes, Record};
 use crate::report::Progress;
+use abreast::{Cuts, Twin};
 use batch::Origin;
 use chunks::Chunks;
 pub(crate) use heads::RowKeys;
@@ -49,6 +51,8 @@ pub(crate) struct Lines<'a> {
     /// The locations of the keys; empty if lines are their own keys.
     keys: &'a [KeyAt],
     copied: &'a [u8],
+    /// Where the same rows may come next in the input that is read alongside.
+    twin: Option<&'a Twin<'a>>,
 }
 
 #[derive(Clone, Copy)]
@@ -86,6 +90,15 @@ impl<'a> Lines<'a> {
     pub(crate) fn record(&self, i: usize) -> Record<'a> {
         let row = self.row(i);
         self.keys.get(i).map_or(Record::line(row), |key| key.record(row, self.copied))
+    }
+
+    /// Whether line `i` comes next in the input that is read alongside; then it need not be read there.
+    pub(crate) fn is_in_twin(&self, i: usize, hasher: &LineHasher) -> bool {
+        let Some(twin) = self.twin else { return false };
+        let row = self.row(i);
+        // A whole row is often its own key.
+        let hash = if std::ptr::eq(self.key(i), row) { self.hashes[i] } else { hasher.hash(row) };
+        twin.find(&self.bytes[self.extent(i)], hash)
     }
 
     /// The buffer that contains the lines.
@@ -317,20 +330,36 @@ impl<'a> Scanner<'a> {
         range: Range<usize>,
         visit: &Visit<'_>,
     ) -> Result<Vec<Tally>, Error> {
-        let chunks = Chunks::new(inputs, range.clone(), self.chunk as u64, visit.abreast);
+        let chunks = Chunks::new(inputs, range.clone(), self.chunk as u64);
+        let (size, end) = (self.chunk as u64 / 2, self.format.kind.end());
+        let cuts = visit.abreast.then(|| Cuts::new(inputs, size, end)).transpose()?.map(Mutex::new);
         let next = AtomicU64::new(0);
         let turns = Turns::default();
         let tallies = Mutex::new(vec![Tally::default(); range.len()]);
         let run = || -> Result<(), Halt> {
             let stop = StopOnDrop(&turns);
             let mut worker = Worker::new(self, &chunks, &turns, visit);
-            loop {
+            let add = |input: usize, tally: Tally| {
+                tallies.lock().expect("no worker panics")[input - range.start].add(tally);
+            };
+            while let Some(cuts) = &cuts {
+                let (number, pair) = cuts.lock().expect("no worker panics").next()?;
+                if pair.iter().all(Range::is_empty) {
+                    break;
+                }
+                let [first, second] = worker.pair(number, pair)?;
+                add(0, first);
+                add(1, second);
+                turns.done(number);
+                turns.done(number + 1);
+            }
+            while cuts.is_none() {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= chunks.count() {
                     break;
                 }
                 let (input, tally) = worker.chunk(number)?;
-                tallies.lock().expect("no worker panics")[input - range.start].add(tally);
+                add(input, tally);
                 turns.done(number);
             }
             worker.batch.work.finish()?;

@@ -75,7 +75,7 @@ impl Scanner<'_> {
             let head = head.as_ref().expect("just found");
             let origin = Origin { input: 0, name, place: 0, offset };
             let bytes = &buffer[begin..end];
-            batch.pass(Piece { bytes, origin, turn }, head).map_err(|halt| {
+            batch.pass(Piece { bytes, origin, turn, twin: None }, head).map_err(|halt| {
                 passed.locate(halt.expect("nobody stops a stream"), bytes, offset)
             })?;
             passed.pass(bytes);

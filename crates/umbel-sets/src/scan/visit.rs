@@ -51,7 +51,7 @@ pub(crate) struct Visit<'a> {
     pub(crate) ordered: bool,
     /// How many consecutive inputs may be processed at the same time.
     pub(crate) at_once: usize,
-    /// Whether two inputs are read side by side, a chunk of each in turn, and not one after the other.
+    /// Whether two inputs are read side by side, and not one after the other.
     pub(crate) abreast: bool,
     /// Bytes that one line too long for a chunk may use in memory now. Called in the order of the inputs.
     pub(crate) room: Box<dyn Fn() -> u64 + Sync + 'a>,

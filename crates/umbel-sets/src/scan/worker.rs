@@ -3,6 +3,7 @@
 use memchr::memchr_iter;
 use umbel_io::PageBuffer;
 
+use super::abreast::Twin;
 use super::batch::{Batch, Origin, Piece};
 use super::chunks::{Chunk, Chunks};
 use super::long::{Loaded, grown};
@@ -22,6 +23,9 @@ pub(super) struct Worker<'a, 'v> {
     open: Option<Open<'a>>,
     /// Bytes of that input, where they are in pages.
     buffer: PageBuffer,
+    /// Two inputs that are read side by side, and bytes of the first.
+    pair: Option<[Open<'a>; 2]>,
+    first: PageBuffer,
     pub(super) batch: Batch<'a>,
 }
 
@@ -40,8 +44,9 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
         turns: &'a Turns,
         visit: &'a Visit<'v>,
     ) -> Self {
-        let (batch, buffer) = (Batch::new(scanner, visit), PageBuffer::default());
-        Self { scanner, chunks, turns, visit, open: None, buffer, batch }
+        let (batch, open, pair) = (Batch::new(scanner, visit), None, None);
+        let (buffer, first) = Default::default();
+        Self { scanner, chunks, turns, visit, open, buffer, pair, first, batch }
     }
 
     fn open(&self, input: usize) -> Result<Open<'a>, Error> {
@@ -62,9 +67,7 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
             Some(open) => open,
             None => self.open(chunk.input)?,
         };
-        if let (0, Some(header)) = (chunk.start, open.header) {
-            self.batch.tally.see(header);
-        }
+        see_header(&mut self.batch.tally, chunk.start, &open);
         self.records(number, chunk, &open)?;
         self.open = Some(open);
         Ok((chunk.input, std::mem::take(&mut self.batch.tally)))
@@ -72,6 +75,91 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
 
     /// Processes the records that start in a chunk.
     fn records(&mut self, number: u64, chunk: Chunk, open: &Open<'_>) -> Result<(), Halt> {
+        if let Some((rows, from)) = self.load(number, number, chunk, open)? {
+            let keeps = self.is_long() || self.visit.at_once < self.chunks.inputs.len();
+            let turn = Turn { turns: self.turns, chunk: number, keeps };
+            let origin = self.origin(open, from + rows.start as u64);
+            let piece = Piece { bytes: &self.buffer[rows], origin, turn, twin: None };
+            self.batch.pass(piece, &open.head)?;
+        }
+        self.shrink();
+        Ok(())
+    }
+
+    /// Processes the records that start in a chunk of each of two inputs, which have this number and the next; returns their
+    /// tallies.
+    pub(super) fn pair(
+        &mut self,
+        number: u64,
+        [first, second]: [Range<u64>; 2],
+    ) -> Result<[Tally; 2], Halt> {
+        let pair = match self.pair.take() {
+            Some(pair) => pair,
+            None => [self.open(0)?, self.open(1)?],
+        };
+        let turn = Turn { turns: self.turns, chunk: number, keeps: true };
+        let chunk = |input, Range { start, end }| Chunk { input, start, end };
+        let [one, other] = &pair;
+        see_header(&mut self.batch.tally, first.start, one);
+        let rows = self.load(number, number, chunk(0, first), one)?;
+        // The long lines of both are not in memory at the same time.
+        let alone = self.is_long() || one.header != other.header || !one.head.reads_as(&other.head);
+        std::mem::swap(&mut self.buffer, &mut self.first);
+        let (mut rows, from) = rows.unwrap_or_default();
+        let origin = self.origin(one, from + rows.start as u64);
+        let piece = Piece { bytes: &[], origin, turn, twin: None };
+        if alone {
+            self.batch.pass(Piece { bytes: &self.first[rows], ..piece }, &one.head)?;
+            (rows, self.first) = Default::default();
+        }
+        let start = second.start;
+        let others = self.load(number + 1, number, chunk(1, second), other)?;
+        let (others, from) = others.unwrap_or_default();
+        let bytes = &self.buffer[others.clone()];
+        let twin = Twin::new(bytes, self.scanner.format.kind);
+        let piece = Piece { bytes: &self.first[rows], twin: Some(&twin), ..piece };
+        self.batch.pass(piece, &one.head)?;
+        let (gaps, found) = twin.rest();
+        let tally = std::mem::take(&mut self.batch.tally);
+        see_header(&mut self.batch.tally, start, other);
+        for gap in gaps {
+            let origin = self.origin(other, from + (others.start + gap.start) as u64);
+            let piece = Piece { bytes: &bytes[gap], origin, turn, twin: None };
+            self.batch.pass(piece, &other.head)?;
+        }
+        self.batch.tally.add(found);
+        self.shrink();
+        self.pair = Some(pair);
+        Ok([tally, std::mem::take(&mut self.batch.tally)])
+    }
+
+    /// Where records start that are at an offset of an input.
+    fn origin<'o>(&self, open: &'o Open<'_>, offset: u64) -> Origin<'o> {
+        let input = open.input;
+        let name = open.reader.input().name();
+        Origin { input, name, place: self.chunks.places.start(input), offset }
+    }
+
+    /// Whether a line longer than a chunk is in the buffer.
+    fn is_long(&self) -> bool {
+        self.buffer.len() > 2 * self.scanner.chunk + PAGE
+    }
+
+    /// Gives back the memory of a long line.
+    fn shrink(&mut self) {
+        if self.buffer.capacity() > 3 * self.scanner.chunk + PAGE {
+            self.buffer = PageBuffer::default();
+        }
+    }
+
+    /// Reads the records that start in a chunk; returns where they are in the buffer, and where that begins in the input.
+    fn load(
+        &mut self,
+        number: u64,
+        turn: u64,
+        chunk: Chunk,
+        open: &Open<'_>,
+    ) -> Result<Option<(Range<usize>, u64)>, Halt> {
         /// Bytes read beyond the chunk in the same call: most lines end within them.
         const SLACK: u64 = 4 << 10;
         let Open { reader, head, .. } = open;
@@ -101,23 +189,11 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
                 let end = kind.find(&self.buffer[own..inside], &mut quoted.0);
                 end.map_or(inside, |at| own + at + 1)
             };
-        if first < inside {
-            let last = self.end_of_lines(number, first..inside, quoted.1, from, reader)?;
-            let is_long = self.buffer.len() > 2 * self.scanner.chunk + PAGE;
-            let keeps = is_long || self.visit.at_once < self.chunks.inputs.len();
-            let turn = Turn { turns: self.turns, chunk: number, keeps };
-            let origin = Origin {
-                input: chunk.input,
-                name: reader.input().name(),
-                place: self.chunks.places.start(chunk.input),
-                offset: from + first as u64,
-            };
-            self.batch.pass(Piece { bytes: &self.buffer[first..last], origin, turn }, head)?;
+        if first == inside {
+            return Ok(None);
         }
-        if self.buffer.capacity() > 3 * self.scanner.chunk + PAGE {
-            self.buffer = PageBuffer::default();
-        }
-        Ok(())
+        let last = self.end_of_lines(turn, first..inside, quoted.1, from, reader)?;
+        Ok(Some((first..last, from)))
     }
 
     /// The end, in the buffer, of the last line that starts in `lines`, which start within quotes if `quoted`; reads on
@@ -162,5 +238,12 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
             self.buffer.resize(longer);
             reader.read_at(&mut self.buffer[searched..], offset)?;
         }
+    }
+}
+
+/// Adds a header to the tally of an input of which a chunk from `start` on is read.
+fn see_header(tally: &mut Tally, start: u64, open: &Open<'_>) {
+    if let (0, Some(header)) = (start, open.header) {
+        tally.see(header);
     }
 }

@@ -30,6 +30,8 @@ const FIRST: u64 = if cfg!(test) { 16 } else { 1 << 14 };
 const LEAST_BITS: u64 = 8;
 /// The place of an even row in its table.
 const EVEN: u64 = u64::MAX;
+/// The number of a row that the other file has next, too.
+const IN_BOTH: usize = usize::MAX;
 
 /// What is left of an old and a new file.
 pub(super) struct Left {
@@ -280,11 +282,16 @@ impl Work for (&Pair<'_>, ByShard) {
     fn batch(&mut self, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
         let (pair, shards) = self;
         for (i, &hash) in lines.hashes().iter().enumerate() {
-            shards.push(index(hash, pair.shards.len()), i, hash);
+            let number = if lines.is_in_twin(i, pair.hasher) { IN_BOTH } else { i };
+            shards.push(index(hash, pair.shards.len()), number, hash);
         }
         lock_each(&pair.shards, &mut shards.0, Few::is_empty, lock, |mut shard, few| {
-            shard.rows.warm(&few.hashes);
             for (&i, &hash) in few.numbers.iter().zip(&few.hashes) {
+                if i == IN_BOTH {
+                    shard.count += 2;
+                    shard.gone.push(hash);
+                    continue;
+                }
                 pair.see(&mut shard, hash, lines.place(i), lines.record(i))?;
             }
             few.clear();
