@@ -10,9 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_64;
 use umbel::internals::format::CHUNK;
 use umbel::{
-    AnyFilter, AnyScheme, Attributes, Block, Blocked, Counting, FileError, Filter, Insert,
-    InsertError, Key, KeyHash, KeyHasher, Kind, MergeError, Mixed64, Portable, Prehashed, Scheme,
-    Secret, Unlock,
+    AnyFilter, AnyScheme, Attributes, Block, Blocked, FileError, Filter, Insert, InsertError, Key,
+    KeyHash, KeyHasher, Kind, MergeError, Mixed64, Portable, Prehashed, Scheme, Secret, Unlock,
 };
 use umbel_fuzz::{Placed, figures, file, memory};
 use umbel_report::advice::Profile;
@@ -284,18 +283,14 @@ fn inserted<U: Unlock + Copy, K: Key<U::Hasher>>(
     assert_eq!(all.err(), refused);
     assert!(refused.is_some() || many == filter, "a batch inserts what single calls do");
     if let Ok(counting) = filter.as_counting_mut() {
-        removed(counting, keys);
+        let mut many = counting.clone();
+        let mut removed = vec![false; keys.len()];
+        many.remove_all(keys, &mut removed);
+        assert!(!removed.contains(&false), "what was inserted can go");
+        assert!(keys.iter().all(|key| counting.remove(key)), "what was inserted can go");
+        assert!(many == *counting, "a batch removes what single calls do");
     }
     written(&filter, unlock);
-}
-
-fn removed<H: Portable, K: Key<H>>(filter: &mut Counting<H>, keys: &[K]) {
-    let mut many = filter.clone();
-    let mut removed = vec![false; keys.len()];
-    many.remove_all(keys, &mut removed);
-    assert!(!removed.contains(&false), "what was inserted can go");
-    assert!(keys.iter().all(|key| filter.remove(key)), "what was inserted can go");
-    assert!(many == *filter, "a batch removes what single calls do");
 }
 
 /// Inserts rows that have a key in all their attributes.

@@ -122,19 +122,11 @@ impl Pair {
         }
     }
 
-    fn hash(&self, number: u16) -> KeyHash {
-        self.hasher.hash(key(number))
-    }
-
-    fn hashes(&self, keys: &[u16]) -> Vec<KeyHash> {
-        keys.iter().map(|&key| self.hash(key)).collect()
-    }
-
     /// Inserts keys one by one into the twin, up to the first that finds no room; returns which were new.
     fn insert_slowly(&mut self, keys: &[u16]) -> (Vec<bool>, Result<(), Error>) {
         let mut new = Vec::new();
         for &number in keys {
-            let hash = self.hash(number);
+            let hash = self.hasher.hash(key(number));
             let known = self.twin.contains(hash);
             let inserted = match &mut self.twin {
                 AnyFilter::Attributes(rows) => rows.insert_row(&row(number)).map_err(Error::from),
@@ -159,7 +151,7 @@ impl Pair {
 
     fn insert(&mut self, keys: &[u16], tell: bool) {
         let all: Vec<_> = keys.iter().map(|&number| key(number)).collect();
-        let hashes = self.hashes(keys);
+        let hashes = hashes(&self.hasher, keys);
         let (slow, end) = self.insert_slowly(keys);
         let mut new = vec![false; keys.len()];
         let result = match &mut self.filter {
@@ -284,10 +276,12 @@ impl Pair {
             assert!(found, "{number} is lost");
         }
         let asked: Vec<u16> = (0..300).chain(self.members.iter().copied()).collect();
-        agree(&self.filter, &view, &self.hashes(&asked), self.reference.as_ref());
-        assert_eq!(self.filter.receipt(), view.receipt());
-        figures::check(&view.receipt());
+        agree(&self.filter, &view, &hashes(&self.hasher, &asked), self.reference.as_ref());
     }
+}
+
+fn hashes(hasher: &KeyHasher, keys: &[u16]) -> Vec<KeyHash> {
+    keys.iter().map(|&number| hasher.hash(key(number))).collect()
 }
 
 fn counts(keys: &[u16]) -> HashMap<u16, u32> {
@@ -304,7 +298,8 @@ fn read(file: &[u8], hasher: &KeyHasher) -> AnyFilter {
     AnyFilter::read_with(file, file.len() as u64, secret(hasher)).expect("its own file")
 }
 
-/// Checks that owned and borrowed filters, single keys, batches and the reference give the same answers.
+/// Checks that owned and borrowed filters, single keys, batches and the reference give the same answers, and both filters one
+/// receipt.
 fn agree(
     filter: &AnyFilter,
     view: &AnyFilter<KeyHasher, &[Block]>,
@@ -319,6 +314,8 @@ fn agree(
         assert_eq!(filter.contains(*hash), *found);
         assert!(reference.is_none_or(|reference| reference.contains(*hash) == *found));
     }
+    assert_eq!(filter.receipt(), view.receipt());
+    figures::check(&view.receipt());
 }
 
 /// Kinds that are built in one go: all keys of the operations match; in a cascade, keys that are only merged must not.
@@ -335,11 +332,8 @@ fn at_once(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
     }
     included.truncate(plan.keys() as usize);
     excluded.retain(|key| !included.contains(key));
-    let hashes = |keys: &[u16]| -> Vec<KeyHash> {
-        keys.iter().map(|&number| hasher.hash(key(number))).collect()
-    };
     // Different numbers may be the same key.
-    let (inside, mut outside) = (hashes(&included), hashes(&excluded));
+    let (inside, mut outside) = (hashes(&hasher, &included), hashes(&hasher, &excluded));
     outside.retain(|hash| !inside.contains(hash));
     let built = match plan.kind() {
         Kind::Cascade => Cascade::build_with_plan(plan, &inside, &outside, hasher.clone())
@@ -356,6 +350,4 @@ fn at_once(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
         assert!(!outside.iter().any(|hash| view.contains(*hash)), "a key excluded passes");
     }
     agree(&filter, &view, &[inside, outside].concat(), None);
-    assert_eq!(filter.receipt(), view.receipt());
-    figures::check(&filter.receipt());
 }

@@ -436,8 +436,7 @@ impl Job {
             out.extend(match self.form {
                 _ if !counted => row.to_vec(),
                 Form::Json { .. } => [b"{\"count\":", count, b",\"record\":", row, b"}"].concat(),
-                Form::Csv { delimiter, .. } => [count, row].join(&delimiter.byte()),
-                _ => [count, row].join(&b'\t'),
+                _ => [count, row].join(&self.column()),
             });
             out.push(b'\n');
         };

@@ -124,11 +124,8 @@ fn unfolded(bytes: &[u8], base: Option<&[u8]>) {
     let (mut pieces, _) = reader(bytes, base).unwrap();
     let mut again = Vec::new();
     let mut piece = [0; 1013];
-    loop {
-        match pieces.read(&mut piece).unwrap() {
-            0 => break,
-            count => again.extend_from_slice(&piece[..count]),
-        }
+    while let count @ 1.. = pieces.read(&mut piece).unwrap() {
+        again.extend_from_slice(&piece[..count]);
     }
     assert!(again == made);
 

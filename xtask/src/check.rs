@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use xtask::python::Python;
 use xtask::run::{self, cargo, root};
@@ -113,15 +113,11 @@ fn workspaces(folder: &Path) -> Result<Vec<PathBuf>> {
     if fs::read_to_string(&manifest).is_ok_and(|text| text.lines().any(|l| l == "[workspace]")) {
         found.push(manifest);
     }
-    let mut entries: Vec<_> = fs::read_dir(folder)
-        .and_then(Iterator::collect::<Result<_, _>>)
-        .with_context(|| folder.display().to_string())?;
-    entries.sort_by_key(fs::DirEntry::path);
-    for entry in entries {
-        let name = entry.file_name();
+    for path in run::entries(folder)? {
+        let name = path.file_name().unwrap_or_default();
         let hidden = name.as_encoded_bytes().starts_with(b".");
-        if entry.file_type()?.is_dir() && !hidden && name != "target" {
-            found.extend(workspaces(&entry.path())?);
+        if path.symlink_metadata()?.is_dir() && !hidden && name != "target" {
+            found.extend(workspaces(&path)?);
         }
     }
     Ok(found)

@@ -71,25 +71,13 @@ fn is_there(file: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(file).is_file())
 }
 
-/// The part of the standard library to build.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Std {
-    /// Nothing: the target has no operating system.
-    Without,
-    /// All of it.
-    Whole,
-}
-
-/// A cargo that compiles for a target, for one of its commands.
-pub(crate) fn cargo_for(triple: &str, command: &str, std: Std) -> Result<Command> {
+/// A cargo that compiles for a target, for one of its commands; with the whole standard library, or without.
+pub(crate) fn cargo_for(triple: &str, command: &str, has_std: bool) -> Result<Command> {
     let mut cargo = if is_installed(triple)? {
         cargo(&[command])
     } else {
         let mut cargo = Command::new("/usr/bin/cargo");
-        let built = match std {
-            Std::Whole => "std,panic_unwind,panic_abort,test",
-            Std::Without => "core,alloc",
-        };
+        let built = if has_std { "std,panic_unwind,panic_abort,test" } else { "core,alloc" };
         cargo.args([command, &format!("-Zbuild-std={built}")]);
         // Building the standard library is unstable. Libraries of the Rust that runs this do not work with another.
         cargo.env("RUSTC", "/usr/bin/rustc").env("RUSTC_BOOTSTRAP", "1");
@@ -101,13 +89,14 @@ pub(crate) fn cargo_for(triple: &str, command: &str, std: Std) -> Result<Command
     Ok(cargo)
 }
 
-/// As [`cargo_for`] its command `build`, linked by Zig. `triple` may end with a version of glibc, as in `….2.17`.
-pub(crate) fn zigbuild(triple: &str) -> Result<Command> {
+/// As [`cargo_for`] its command `build`, linked by Zig. `triple` may end with a version of glibc, as in `….2.17`. A `caller` is a
+/// program that calls the tool, with its own arguments.
+pub(crate) fn zigbuild(triple: &str, caller: Option<Command>) -> Result<Command> {
     let python = ZIG.command()?;
     let programs = Path::new(python.get_program()).parent().expect("it is in a folder");
     let mut parts = triple.splitn(2, '.');
-    let cargo = cargo_for(parts.next().expect("one part"), "build", Std::Whole)?;
-    let mut command = Command::new(programs.join("cargo-zigbuild"));
+    let cargo = cargo_for(parts.next().expect("one part"), "build", true)?;
+    let mut command = caller.unwrap_or_else(|| Command::new(programs.join("cargo-zigbuild")));
     command.arg("zigbuild").args(cargo.get_args().skip(1).map(|argument| {
         // Only Zig needs the version.
         let is_triple = argument.to_str().is_some_and(|text| triple.starts_with(text));

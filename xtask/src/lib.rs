@@ -1,7 +1,6 @@
 //! Shared by the commands of `cargo x`, in this package and in `xtask-library`: running programs, and Python
 //! environments.
 
-pub mod nightly;
 pub mod python;
 pub mod run;
 pub mod servers;

@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 
 use xtask::run::{self, target};
 
-use crate::cross::{self, Need, Std};
+use crate::cross::{self, Need};
 
 /// The options: for which targets.
 #[derive(clap::Args)]
@@ -79,6 +79,7 @@ struct Target {
     triple: &'static str,
     /// In addition to Rust; what links tests comes first.
     needs: &'static [Need],
+    /// False without an operating system.
     has_std: bool,
     work: Work,
 }
@@ -175,7 +176,7 @@ impl Target {
                 return Ok("library built".to_owned());
             }
             Work::Program => {
-                run::run(cross::zigbuild(self.triple)?.arg("--package=umbel-cli"))?;
+                run::run(cross::zigbuild(self.triple, None)?.arg("--package=umbel-cli"))?;
                 return Ok("command line linked".to_owned());
             }
             Work::Tests { runner } => {
@@ -195,16 +196,14 @@ impl Target {
                 tests.env("PROPTEST_CASES", CASES).envs(wine()?);
             }
         }
-        let counts = counts(&mut tests)?;
-        ensure!(counts.passed > 0, "no tests were run");
-        let Counts { passed, ignored, skipped } = counts;
+        let [passed, ignored, skipped] = counts(&mut tests)?;
+        ensure!(passed > 0, "no tests were run");
         Ok(format!("{passed} tests passed, {ignored} left to --full, {skipped} left out here"))
     }
 
     /// A cargo that compiles for this target, for one of its commands.
     fn cargo(&self, command: &str) -> Result<Command> {
-        let std = if self.has_std { Std::Whole } else { Std::Without };
-        let mut cargo = cross::cargo_for(self.triple, command, std)?;
+        let mut cargo = cross::cargo_for(self.triple, command, self.has_std)?;
         if cross::is_installed(self.triple)? {
             // Some names are unused on some processors.
             cargo.env("RUSTFLAGS", "-Dwarnings");
@@ -233,28 +232,18 @@ pub(crate) fn wine() -> Result<[(&'static str, PathBuf); 3]> {
     Ok([("WINEPREFIX", windows), ("WINEPATH", dlls), ("WINEDEBUG", "-all".into())])
 }
 
-/// The results of tests.
-#[derive(Default)]
-struct Counts {
-    passed: u64,
-    ignored: u64,
-    skipped: u64,
-}
-
-/// Runs tests and counts them, from the last line of each test program.
-fn counts(command: &mut Command) -> Result<Counts> {
-    let mut counts = Counts::default();
-    run::read(command, |line| {
+/// Runs tests and counts those that passed, were ignored and were left out, from the last line of each test program.
+fn counts(command: &mut Command) -> Result<[u64; 3]> {
+    let mut counts = [0; 3];
+    run::each_line(command, |line| {
+        println!("{line}");
         let Some(result) = line.strip_prefix("test result: ") else { return };
         for part in result.split([';', '.']) {
             let Some((number, what)) = part.trim().split_once(' ') else { continue };
             let Ok(number) = number.parse::<u64>() else { continue };
-            match what {
-                "passed" => counts.passed += number,
-                "ignored" => counts.ignored += number,
-                "filtered out" => counts.skipped += number,
-                _ => {}
-            }
+            let names = ["passed", "ignored", "filtered out"];
+            let Some(place) = names.iter().position(|name| *name == what) else { continue };
+            counts[place] += number;
         }
     })?;
     Ok(counts)

@@ -105,14 +105,6 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Like [`run`], and also passes each line that the command prints to `each`.
-pub fn read(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
-    each_line(command, |printed| {
-        println!("{printed}");
-        each(printed);
-    })
-}
-
 /// Like [`run`], but passes each line of the command's output to `each` instead of printing it.
 pub fn each_line(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
     let line = announce(command);
@@ -143,24 +135,6 @@ fn announce(command: &mut Command) -> String {
         command.current_dir(root());
     }
     line
-}
-
-/// Returns a program of a cargo package, installed in this folder if it is not there in this version; `version_from`
-/// are the arguments that make it print its version.
-pub fn tool(
-    package: &str,
-    version: &str,
-    folder: &Path,
-    version_from: &[&str],
-    options: &[&str],
-) -> Result<PathBuf> {
-    let program = folder.join("bin").join(package);
-    let found = Command::new(&program).args(version_from).output();
-    if !found.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(version)) {
-        let install = ["install", "--quiet", "--locked", "--force", package, "--version", version];
-        run(cargo(&install).args(options).arg("--root").arg(folder))?;
-    }
-    Ok(program)
 }
 
 /// The command as typed in a shell.

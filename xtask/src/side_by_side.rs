@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
@@ -63,20 +63,16 @@ fn program(line: &str) -> Option<Command> {
     Some(command)
 }
 
-/// Runs a program to its end.
+/// Runs a program to its end, and prints its output.
 fn end(program: &mut Command) -> Result<()> {
     let name = run::words(program);
     let output = program.stdin(Stdio::null()).output();
     let output = output.with_context(|| format!("cannot run {name}"))?;
-    print(&name, &output)?;
-    ensure!(output.status.success(), "{name}: {}", output.status);
-    Ok(())
-}
-
-fn print(name: &str, output: &Output) -> Result<()> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "$ {name}")?;
     stdout.write_all(&output.stdout)?;
     stdout.flush()?;
-    Ok(io::stderr().lock().write_all(&output.stderr)?)
+    io::stderr().lock().write_all(&output.stderr)?;
+    ensure!(output.status.success(), "{name}: {}", output.status);
+    Ok(())
 }

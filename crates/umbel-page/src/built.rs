@@ -189,11 +189,8 @@ fn levels(toy: &Toy, lists: &[Vec<String>; 2]) -> Result<Vec<Level>, Refused> {
 
 /// Whether a word is reported in the first list, and the levels queried: the first one that refuses it decides.
 fn ask(levels: &[Level], word: &str) -> (bool, usize) {
-    let refusing = levels.iter().position(|level| !level.passes(word));
-    match refusing {
-        Some(number) => (number % 2 == 1, number + 1),
-        None => (levels.len() % 2 == 1, levels.len()),
-    }
+    let passed = levels.iter().take_while(|level| level.passes(word)).count();
+    (passed % 2 == 1, levels.len().min(passed + 1))
 }
 
 /// How often a word of neither list passes.

@@ -88,8 +88,7 @@ pub(crate) fn typed<T: FromStr<Err = String>>(
 /// Refuses an option that is given without another one.
 fn needs(field: &'static str, text: &str, other: &str, given: bool) -> Result<(), Refused> {
     match text.trim() {
-        "" => Ok(()),
-        _ if given => Ok(()),
+        text if given || text.is_empty() => Ok(()),
         _ => Err(Refused::of(field, format!("--{} needs --{other}", field.replace('_', "-")))),
     }
 }

@@ -130,15 +130,12 @@ fn foreign(format: Format, keys: &[&str], fpp: f64, key_type: &str) -> Result<Ma
 }
 
 fn fits(bytes: u64) -> Result<(), Refused> {
-    match bytes {
-        0..=MOST_BYTES => Ok(()),
-        _ => {
-            let (needs, most) = (Size(bytes), Size(MOST_BYTES));
-            let text =
-                format!("needs {needs}, and a page makes {most} at most: use umbel filter build");
-            Err(Refused::of("keys", text))
-        }
+    if bytes <= MOST_BYTES {
+        return Ok(());
     }
+    let (needs, most) = (Size(bytes), Size(MOST_BYTES));
+    let text = format!("needs {needs}, and a page makes {most} at most: use umbel filter build");
+    Err(Refused::of("keys", text))
 }
 
 fn told(name: &str, receipt: Receipt<'_>, fpp: f64, warnings: &[String]) -> Value {

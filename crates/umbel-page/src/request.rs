@@ -45,8 +45,7 @@ impl Core {
 
     /// Answers a request, the text of a JSON document: with `{"ok": …}`, or `{"error": {"message": …}}`.
     pub fn answer(&mut self, request: &[u8]) -> String {
-        let answer = self.work(request);
-        match answer {
+        match self.work(request) {
             Ok(answer) => format!("{{\"ok\":{answer}}}"),
             Err(refused) => json!({ "error": refused }).to_string(),
         }

@@ -387,8 +387,7 @@ fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `UM.DEL key item`: removes from a counting filter; false if the item is certainly absent.
 fn del(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    let removed = remove_from(context, *key, &Keys::Items(&[*item]))?;
-    context.reply_bool(removed);
+    context.reply_bool(remove_from(context, *key, &Keys::Items(&[*item]))?);
     Ok(())
 }
 

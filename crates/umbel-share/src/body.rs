@@ -60,8 +60,7 @@ impl<R: Read> Source<R> {
         let declared = format::length_of(header.bytes())?;
         let source = Self { source, header, length };
         match length.checked_sub(declared) {
-            Some(0) => Ok(source),
-            Some(more) if more == sign::BLOCK as u64 => Ok(source),
+            Some(more) if [0, sign::BLOCK as u64].contains(&more) => Ok(source),
             _ => Err(source.appended(declared)),
         }
     }

@@ -4,11 +4,11 @@ use std::thread;
 use std::time::Instant;
 
 use postgres::{Client, NoTls, Statement, Transaction};
-use redis::{Pipeline, RedisResult, Value};
+use redis::Pipeline;
 
 use crate::journal::{self, Entry};
 use crate::key::Keys;
-use crate::server::{History, Server, read};
+use crate::server::{Server, read};
 use crate::{Error, Settings};
 
 /// Answers requests for rows, and writes them. Use one per thread.
@@ -181,7 +181,11 @@ impl Guard {
         let rows = entries.iter().map(|entry| self.settings.cached_row(&entry.key));
         news.cmd("DEL").arg(rows.collect::<Vec<_>>());
         let Ok((answers, history)) = self.server.ask(&news) else { return false };
-        answers.into_iter().take(scripts).all(|answer| is_vouched(Some(answer), &history))
+        // Whether each script found the filter vouched for in this history.
+        answers.into_iter().take(scripts).all(|answer| {
+            let voucher = read::<Option<String>>(Some(answer));
+            voucher.is_ok_and(|voucher| voucher.as_deref() == Some(history.name()))
+        })
     }
 }
 
@@ -190,9 +194,4 @@ enum Reply {
     Cached(String),
     Absent,
     Maybe,
-}
-
-/// Whether a script found the filter vouched for in this history.
-fn is_vouched(voucher: Option<RedisResult<Value>>, history: &History) -> bool {
-    read::<Option<String>>(voucher).is_ok_and(|voucher| voucher.as_deref() == Some(history.name()))
 }

@@ -28,6 +28,9 @@ impl History {
     }
 }
 
+/// The answers to commands, and the history of the server that gave them.
+type Answers = (Vec<RedisResult<Value>>, History);
+
 /// Reads an answer.
 pub(crate) fn read<T: FromRedisValue>(answer: Option<RedisResult<Value>>) -> RedisResult<T> {
     let missing = || RedisError::from((ErrorKind::Parse, "an answer is missing"));
@@ -58,10 +61,7 @@ impl Server {
     ///
     /// # Errors
     /// If no primary answers in time. The commands may have been executed or not.
-    pub(crate) fn ask(
-        &mut self,
-        commands: &Pipeline,
-    ) -> Result<(Vec<RedisResult<Value>>, History), Error> {
+    pub(crate) fn ask(&mut self, commands: &Pipeline) -> Result<Answers, Error> {
         if self.rests_until.is_some_and(|end| Instant::now() < end) {
             return Err(Error::Resting);
         }
@@ -76,10 +76,7 @@ impl Server {
         answer
     }
 
-    fn try_ask(
-        &mut self,
-        commands: &Pipeline,
-    ) -> Result<(Vec<RedisResult<Value>>, History), Error> {
+    fn try_ask(&mut self, commands: &Pipeline) -> Result<Answers, Error> {
         if self.connection.is_none() {
             self.connection = Some(self.primary()?);
         }

@@ -183,7 +183,7 @@ impl<'a> Recorder<'a> {
 
     /// Puts the folder into the state after the power failure.
     pub(crate) fn put(&self, disk: &Disk) -> Result<()> {
-        self.folder.clear()?;
+        self.folder.put(&Files::new())?;
         for (name, (inode, content)) in disk {
             let mut file = OpenOptions::new().write(true).truncate(true).open(self.kept(*inode))?;
             file.write_all(content)?;

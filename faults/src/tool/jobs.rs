@@ -147,18 +147,6 @@ impl Folder {
                 fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
             }
         }
-        self.clear_temporary()
-    }
-
-    /// Removes all files.
-    pub(crate) fn clear(&self) -> Result<()> {
-        for name in self.names()? {
-            fs::remove_file(self.path(&name))?;
-        }
-        self.clear_temporary()
-    }
-
-    fn clear_temporary(&self) -> Result<()> {
         for name in self.left()? {
             fs::remove_file(self.tmp().join(name))?;
         }

@@ -118,7 +118,7 @@ fn take(server: &Server, step: &Step<'_>) {
         }
         Step::Damage { from, to, field, change } => {
             let Some(value) = server.take(&key(*from)) else { return };
-            let (of, mut fields) = (value.of(), value.save());
+            let (of, mut fields) = (value.of, value.save());
             server.put(&key(*from), value);
             let at = usize::from(*field) % fields.len().max(1);
             if matches!(change, Change::Gone) && at < fields.len() {
@@ -210,7 +210,7 @@ fn check(server: &Server, number: u8) {
     let Some(value) = server.take(&key) else { return };
     let digest = value.digest();
     assert!(value.bytes() > 0);
-    let loaded = Value::load(value.of(), value.of().version, value.save());
+    let loaded = Value::load(value.of, value.of.version, value.save());
     assert!(loaded.expect("its own snapshot").digest() == digest, "another value is loaded");
     if let Some(copy) = value.copy() {
         assert!(copy.digest() == digest, "a copy differs");

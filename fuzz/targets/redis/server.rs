@@ -63,7 +63,7 @@ pub struct Snapshot {
 
 /// A value of the module; freed when dropped.
 pub struct Value {
-    of: &'static Type,
+    pub of: &'static Type,
     raw: *mut c_void,
 }
 
@@ -80,10 +80,6 @@ impl Value {
         // SAFETY: a snapshot that outlives the call; so below.
         let raw = unsafe { (of.methods.rdb_load)(&raw mut snapshot, version) };
         (!raw.is_null()).then(|| Self { of, raw })
-    }
-
-    pub fn of(&self) -> &'static Type {
-        self.of
     }
 
     pub fn save(&self) -> Vec<Field> {

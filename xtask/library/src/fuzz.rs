@@ -12,8 +12,7 @@ use umbel_foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
 
 use crate::parameters;
 use crate::statistics::splitmix;
-use xtask::nightly;
-use xtask::run::{self, entries, root};
+use xtask::run::{self, cargo, entries, root};
 
 /// The driver, pinned.
 const CARGO_FUZZ: &str = "0.13.2";
@@ -119,11 +118,35 @@ fn folder() -> PathBuf {
 /// Builds all programs with the address sanitizer and coverage counters.
 fn build() -> Result<()> {
     let tools = folder().join("tools");
-    let driver = run::tool("cargo-fuzz", CARGO_FUZZ, &tools, &["fuzz", "--version"], &[])?;
-    let driver = driver.to_str().context("the folder's name is no text")?;
-    let mut command = nightly::command(driver, "rustc")?;
+    let driver = tools.join("bin/cargo-fuzz");
+    let found = Command::new(&driver).args(["fuzz", "--version"]).output();
+    if !found.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(CARGO_FUZZ)) {
+        let install = ["install", "--quiet", "--locked", "--force", "cargo-fuzz", "--version"];
+        run::run(cargo(&install).arg(CARGO_FUZZ).arg("--root").arg(tools))?;
+    }
+    let mut command = nightly(driver.to_str().context("the folder's name is no text")?)?;
     command.args(["fuzz", "build", "--fuzz-dir"]).arg(root().join("fuzz"));
     run::run(command.arg("--target-dir").arg(folder().join("build")))
+}
+
+/// A command of the nightly toolchain, next to the stable one that runs this, in the root; fails without its compiler.
+fn nightly(program: &str) -> Result<Command> {
+    let list = ["component", "list", "--toolchain", "nightly", "--installed"];
+    let list = Command::new("rustup").args(list).output();
+    let is_installed = list.is_ok_and(|output| {
+        String::from_utf8_lossy(&output.stdout).lines().any(|line| line.starts_with("rustc"))
+    });
+    ensure!(
+        is_installed,
+        "rustc of a nightly compiler is missing; `rustup toolchain install nightly --profile minimal --component miri,rust-src,llvm-tools` gets it"
+    );
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly", program]).current_dir(root());
+    // Otherwise the variables of the cargo that runs this would override the nightly ones.
+    for name in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN", "LD_LIBRARY_PATH"] {
+        command.env_remove(name);
+    }
+    Ok(command)
 }
 
 /// A program that was built there; its folder is named after the machine.
@@ -305,6 +328,5 @@ fn small(format: Format, given: &Parameters) -> Result<Vec<Vec<u8>>> {
             Err(error) => Err(error).with_context(|| format!("a seed of {format}")),
         }
     };
-    let filters = [0, 8, 40].into_iter().map(filter).collect::<Result<Vec<_>>>()?;
-    Ok(filters.into_iter().flatten().collect())
+    [0, 8, 40].into_iter().filter_map(|count| filter(count).transpose()).collect()
 }

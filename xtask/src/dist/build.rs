@@ -48,15 +48,9 @@ impl Build<'_> {
                 ["install", "--quiet", "--locked", "--debug", "cargo-auditable", "--version"];
             run::run(cargo(&install).arg(AUDITABLE).arg("--root").arg(&tools))?;
         }
-        let zigbuild = cross::zigbuild(self.triple)?;
-        let mut build = Command::new(auditable);
-        build.arg("auditable").args(zigbuild.get_args());
-        for (name, value) in zigbuild.get_envs() {
-            match value {
-                Some(value) => build.env(name, value),
-                None => build.env_remove(name),
-            };
-        }
+        let mut auditable = Command::new(auditable);
+        auditable.arg("auditable");
+        let mut build = cross::zigbuild(self.triple, Some(auditable))?;
         build.args(["--profile", "dist", "--package", self.package, "--features", self.features]);
         let home = std::env::home_dir().context("no home folder")?;
         let cargo_home = std::env::var_os("CARGO_HOME").map_or(home.join(".cargo"), PathBuf::from);

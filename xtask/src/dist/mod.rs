@@ -120,13 +120,11 @@ fn epoch() -> Result<String> {
 
 /// Writes the SHA-256 sums of all files.
 fn sums(folder: &Path) -> Result<()> {
-    let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
-    let names: Result<Option<Vec<_>>> = names.collect();
-    let mut names = names?.context("a name is not UTF-8")?;
-    names.sort_unstable();
     let mut text = String::new();
-    for name in names {
-        text += &format!("{}  {name}\n", sha256(&folder.join(&name))?);
+    for file in run::entries(folder)? {
+        let name =
+            file.file_name().and_then(|name| name.to_str()).context("a name is not UTF-8")?;
+        text += &format!("{}  {name}\n", sha256(&file)?);
     }
     Ok(fs::write(folder.join("SHA256SUMS"), text)?)
 }

@@ -119,14 +119,20 @@ impl Record {
         cases
     }
 
-    /// Who was measured in a case: umbel first, then the limit, then the others by name.
-    pub(crate) fn who(&self, case: Case<'_>) -> Vec<Who<'_>> {
-        let mut who: Vec<Who<'_>> = Vec::new();
+    /// Who was measured in a case, in the order they were measured.
+    pub(crate) fn met(&self, case: Case<'_>) -> Vec<Who<'_>> {
+        let mut who = Vec::new();
         for sample in self.samples.iter().filter(|sample| Case::from(*sample) == case) {
             if !who.contains(&Who::from(sample)) {
                 who.push(Who::from(sample));
             }
         }
+        who
+    }
+
+    /// The same: umbel first, then the limit, then the others by name.
+    pub(crate) fn who(&self, case: Case<'_>) -> Vec<Who<'_>> {
+        let mut who = self.met(case);
         let place = |peer: &str| ["umbel", "limit"].iter().position(|&name| name == peer);
         who.sort_by_key(|who| (place(who.peer).unwrap_or(2), who.peer, who.variant));
         who

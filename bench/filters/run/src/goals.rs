@@ -53,9 +53,8 @@ pub(crate) fn goals(record: &Record) -> Vec<Goal> {
 
 fn limit(record: &Record, case: Case<'_>, what: &str, bound: f64, goals: &mut Vec<Goal>) {
     for op in OPS {
-        let right = (case, Who::limit(1), op);
-        let left = (case, Who::batch("umbel"), op);
-        goals.push(goal(record, what, left, right, Bound::AtMost(bound)));
+        let sides = [Who::batch("umbel"), Who::limit(1)];
+        goals.push(goal(record, what, case, op, sides, Bound::AtMost(bound)));
     }
 }
 
@@ -67,8 +66,8 @@ fn speed(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
         100_000_000 => limit(record, case, "batch ÷ limit", 1.1, goals),
         100_000 => {
             let what = "shared ÷ plain, one at a time in cache";
-            let (left, right) = ((case, shared(one), "insert"), (case, one, "insert"));
-            goals.push(goal(record, what, left, right, Bound::AtMost(2.0)));
+            let sides = [shared(one), one];
+            goals.push(goal(record, what, case, "insert", sides, Bound::AtMost(2.0)));
         }
         _ => {}
     }
@@ -76,8 +75,8 @@ fn speed(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
         for (peer, bound) in [("fastbloom", 2.0), (SBBF, 1.0)] {
             let name = peer.trim_end_matches("-safe");
             let what = format!("one at a time, times as fast as {name}");
-            let (left, right) = ((case, Who::one(peer), op), (case, one, op));
-            goals.push(goal(record, &what, left, right, Bound::AtLeast(bound)));
+            let sides = [Who::one(peer), one];
+            goals.push(goal(record, &what, case, op, sides, Bound::AtLeast(bound)));
         }
         if case.n >= 10_000_000 {
             goals.push(two_threads(record, "views", batch, case, op));
@@ -117,13 +116,17 @@ pub(crate) fn noise(fpp: f64) -> f64 {
     3.0 * ((1.0 - fpp) / (4e6 * fpp)).sqrt()
 }
 
-type Figure<'a> = (Case<'a>, Who<'a>, &'a str);
-
-/// A goal for the ratio of two figures, by round.
-fn goal(record: &Record, what: &str, left: Figure<'_>, right: Figure<'_>, bound: Bound) -> Goal {
-    let rounds = |(case, who, op): Figure<'_>| record.rounds(case, who, op);
-    let found = ratio(&rounds(left), &rounds(right));
-    Goal { what: what.to_owned(), case: name(left.0, left.2), found, bound }
+/// A goal for the ratio of two figures of a case, by round.
+pub(crate) fn goal(
+    record: &Record,
+    what: &str,
+    case: Case<'_>,
+    op: &str,
+    sides: [Who<'_>; 2],
+    bound: Bound,
+) -> Goal {
+    let [left, right] = sides.map(|who| record.rounds(case, who, op));
+    Goal { what: what.to_owned(), case: name(case, op), found: ratio(&left, &right), bound }
 }
 
 pub(crate) fn name(case: Case<'_>, op: &str) -> String {

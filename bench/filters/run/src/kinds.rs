@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::figures::{Case, OPS, Spread, Who, count, percent, ratio};
-use crate::goals::{Bound, Goal, name, noise};
+use crate::goals::{Bound, Goal, goal, name, noise};
 use crate::record::{Record, Sample};
 use crate::rounds::{self, Only, Program, program};
 use crate::table::{goal_table, head, who_name};
@@ -135,13 +135,8 @@ fn case_table(record: &Record, case: Case<'_>, page: &mut String) {
 
 /// Who was measured with one thread, umbel first; the plain filters stand as ratios only.
 fn who<'a>(record: &'a Record, case: Case<'_>) -> Vec<Who<'a>> {
-    let mut who = Vec::new();
-    for sample in record.samples.iter().filter(|sample| Case::from(*sample) == case) {
-        let new = Who::from(sample);
-        if new.threads == 1 && !is_yardstick(new.variant) && !who.contains(&new) {
-            who.push(new);
-        }
-    }
+    let mut who = record.met(case);
+    who.retain(|who| who.threads == 1 && !is_yardstick(who.variant));
     who.sort_by_key(|who| !is("umbel", who.peer)); // else in the order of the first round
     who
 }
@@ -167,9 +162,7 @@ fn goals(record: &Record) -> Vec<Goal> {
     let mut goals = Vec::new();
     for case in record.cases() {
         let mut push = |what: &str, op: &str, ours: Who<'_>, theirs: Who<'_>, bound: f64| {
-            let found = ratio(&record.rounds(case, ours, op), &record.rounds(case, theirs, op));
-            let bound = Bound::AtMost(bound);
-            goals.push(Goal { what: what.to_owned(), case: name(case, op), found, bound });
+            goals.push(goal(record, what, case, op, [ours, theirs], Bound::AtMost(bound)));
         };
         let counting = Who::batch("umbel counting");
         for op in OPS {

@@ -113,7 +113,7 @@ fn losses(record: &Record, page: &mut String) {
                         who_name(way),
                         way.mode,
                         who_name(other),
-                        threads(other.threads),
+                        if other.threads == 1 { "one thread" } else { "two threads" },
                     );
                 }
             }
@@ -195,8 +195,4 @@ pub(crate) fn who_name(who: Who<'_>) -> String {
     } else {
         format!("{}, {}", who.peer, who.variant)
     }
-}
-
-fn threads(count: u64) -> &'static str {
-    if count == 1 { "one thread" } else { "two threads" }
 }

@@ -43,8 +43,8 @@ fn main() -> Result<()> {
         }
         ["send", port, command, filter, items, first, keys] => {
             let work = Work { command, filter, items: items.parse()? };
-            let sent = send(port, &work, first.parse()?, keys.parse()?)?;
-            println!("{} {}", sent.seconds.as_secs_f64(), sent.ones);
+            let (time, ones) = send(port, &work, first.parse()?, keys.parse()?)?;
+            println!("{} {ones}", time.as_secs_f64());
             Ok(())
         }
         _ => {
@@ -158,13 +158,8 @@ impl Work<'_> {
     }
 }
 
-/// The results.
-struct Sent {
-    seconds: Duration,
-    ones: usize,
-}
-
-fn send(port: &str, work: &Work<'_>, first: u64, keys: u64) -> Result<Sent> {
+/// Returns the time, and how many answers were 1.
+fn send(port: &str, work: &Work<'_>, first: u64, keys: u64) -> Result<(Duration, usize)> {
     let each = keys / CLIENTS / work.items * work.items;
     let (ready, done) = (Barrier::new(CLIENTS as usize + 1), Barrier::new(CLIENTS as usize + 1));
     thread::scope(|scope| {
@@ -180,12 +175,12 @@ fn send(port: &str, work: &Work<'_>, first: u64, keys: u64) -> Result<Sent> {
         ready.wait();
         let start = Instant::now();
         done.wait();
-        let seconds = start.elapsed();
+        let time = start.elapsed();
         let mut ones = 0;
         for client in clients {
             ones += client.join().map_err(|_| "a client panicked")??;
         }
-        Ok(Sent { seconds, ones })
+        Ok((time, ones))
     })
 }
 

@@ -206,10 +206,8 @@ impl Foreign for RedisBloom {
             let link = Link { bits, items, error, bits_per_entry, hashes, entries, n2 };
             links.push((link, array));
         }
-        let seed = match version > WITHOUT_SEED || options & SEEDED != 0 {
-            true => Some(fields.unsigned()?),
-            false => None,
-        };
+        let is_seeded = version > WITHOUT_SEED || options & SEEDED != 0;
+        let seed = is_seeded.then(|| fields.unsigned()).transpose()?;
         let rule = Options { options: options & !SEEDED, growth, seed };
         Self::from_links(items, rule, links).map_err(|error| error.to_string())
     }
@@ -278,9 +276,7 @@ impl Foreign for RedisBloomCuckoo {
             }
             slots.push(array);
         }
-        if is_seeded {
-            head.seed = Some(fields.unsigned()?);
-        }
+        head.seed = is_seeded.then(|| fields.unsigned()).transpose()?;
         Self::from_filters(head, slots).map_err(|error| error.to_string())
     }
 

@@ -31,9 +31,21 @@ impl std::fmt::Debug for GroupKey {
     }
 }
 
-/// The message before its tag, or all of it without a key.
+/// The message before a tag that matches it, or all of it without a key.
 pub(super) fn opened<'a>(key: Option<&GroupKey>, sealed: &'a [u8]) -> Result<&'a [u8], ShareError> {
-    key.map_or(Ok(sealed), |key| key.open(sealed))
+    let Some(key) = key else { return Ok(sealed) };
+    let (message, tag) = sealed.split_last_chunk::<TAG>().ok_or(ShareError::Unauthentic)?;
+    let genuine = key.mac(message).verify_truncated_left(tag);
+    genuine.map(|()| message).map_err(|_| ShareError::Unauthentic)
+}
+
+/// The message with its tag, or as it is without a key.
+pub(super) fn sealed(key: Option<&GroupKey>, mut message: Vec<u8>) -> Vec<u8> {
+    if let Some(key) = key {
+        let tag = key.mac(&message).finalize().into_bytes();
+        message.extend_from_slice(&tag[..TAG]);
+    }
+    message
 }
 
 impl GroupKey {
@@ -46,18 +58,5 @@ impl GroupKey {
         let secret = Zeroizing::new(self.0.to_bytes());
         let mac = Hmac::<Sha256>::new_from_slice(&secret[..]).expect("HMAC takes every length");
         mac.chain_update(PURPOSE).chain_update(message)
-    }
-
-    /// Appends the tag of a message.
-    pub(super) fn seal(&self, message: &mut Vec<u8>) {
-        let tag = self.mac(message).finalize().into_bytes();
-        message.extend_from_slice(&tag[..TAG]);
-    }
-
-    /// The message before a tag that matches it.
-    pub(super) fn open<'a>(&self, sealed: &'a [u8]) -> Result<&'a [u8], ShareError> {
-        let (message, tag) = sealed.split_last_chunk::<TAG>().ok_or(ShareError::Unauthentic)?;
-        let genuine = self.mac(message).verify_truncated_left(tag);
-        genuine.map(|()| message).map_err(|_| ShareError::Unauthentic)
     }
 }

@@ -2,7 +2,7 @@
 
 use umbel::{Counting, Filter, Key, KeyHasher, Kind, OutOfMemory, Plan, PlanError};
 
-use super::key::opened;
+use super::key::{opened, sealed};
 use super::message::{Changes, Form, Message, Point, id_of, state_of};
 use super::{GREATEST_EPOCH, GroupKey, payload};
 use crate::frame::{self, FRAME};
@@ -276,11 +276,8 @@ impl Summary {
         }
         let (cache, number) = (self.cache, self.number);
         let (point, changes) = (self.point, self.changes);
-        let mut message = Message { form, number, cache, point, changes, base, body }.write();
-        if let Some(key) = &self.key {
-            key.seal(&mut message);
-        }
-        message
+        let message = Message { form, number, cache, point, changes, base, body }.write();
+        sealed(self.key.as_ref(), message)
     }
 
     /// The file of the filter that drops the counts.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use umbel::internals::format;
 use umbel::{Blocked, Filter, Hashing, Key, KeyHasher, Scheme};
 
-use super::key::opened;
+use super::key::{opened, sealed};
 use super::message::{Changes, Form, Message, Point, id_of, state_of};
 use super::stale::{Errors, Mix, errors};
 use super::{GREATEST_EPOCH, GroupKey, payload};
@@ -211,8 +211,8 @@ impl Peers {
         let is_later = number.is_none() || number > peer.authentic;
         let mut step = peer.receive(&message, is_later, now, scheme, limits)?;
         peer.authentic = peer.authentic.max(number);
-        if let (Some(key), Step::Missing(Some(request))) = (&self.key, &mut step) {
-            key.seal(request);
+        if let Step::Missing(Some(request)) = step {
+            step = Step::Missing(Some(sealed(self.key.as_ref(), request)));
         }
         Ok(Received { peer: peer.name.clone(), step })
     }
@@ -222,11 +222,7 @@ impl Peers {
     pub fn request(&mut self, name: &str, now: Duration) -> Option<Vec<u8>> {
         let peer = self.peers.iter_mut().find(|peer| peer.name == name)?;
         peer.requested = Some(now);
-        let mut request = peer.request();
-        if let Some(key) = &self.key {
-            key.seal(&mut request);
-        }
-        Some(request)
+        Some(sealed(self.key.as_ref(), peer.request()))
     }
 
     /// Returns the peers that may have a key, best first: by the chance that they have it, then by how fresh their
