@@ -11,7 +11,7 @@ use crate::input::Reader;
 use crate::records::Kind;
 
 /// How far from its expected place in the second input a row of the first is looked for: where chunks begin, and in them.
-const FAR: usize = if cfg!(test) { 500 } else { 64 << 10 };
+const FAR: u64 = if cfg!(test) { 500 } else { 64 << 10 };
 const NEAR: usize = if cfg!(test) { 100 } else { 4 << 10 };
 /// After so many rows that were not found, one in so many is looked for.
 const FEW: u32 = 16;
@@ -55,14 +55,19 @@ impl<'a> Cuts<'a> {
             Ok::<_, Error>(bytes)
         };
         let rows = read(0, ends[0]..(ends[0] + TRIED).min(self.lengths[0]))?;
-        let begin = ends[1].saturating_sub(FAR as u64).max(self.at[1]);
-        let other = read(1, begin..(ends[1] + FAR as u64).min(self.lengths[1]))?;
         let row_ends: Vec<_> = memchr_iter(self.end, &rows).collect();
-        let found = row_ends.windows(3).take(FEW as usize).find_map(|two| {
-            let place = memmem::find(&other, &rows[two[0]..=two[2]])? as u64;
-            Some([ends[0] + two[0] as u64 + 1, begin + place + 1])
-        });
-        Ok(found.unwrap_or(ends))
+        for far in [NEAR as u64, FAR] {
+            let begin = ends[1].saturating_sub(far).max(self.at[1]);
+            let other = read(1, begin..(ends[1] + far).min(self.lengths[1]))?;
+            let found = row_ends.windows(3).take(FEW as usize).find_map(|two| {
+                let place = memmem::find(&other, &rows[two[0]..=two[2]])? as u64;
+                Some([ends[0] + two[0] as u64 + 1, begin + place + 1])
+            });
+            if let Some(found) = found {
+                return Ok(found);
+            }
+        }
+        Ok(ends)
     }
 }
 

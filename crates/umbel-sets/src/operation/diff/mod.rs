@@ -98,6 +98,15 @@ impl<'a> Diff<'a> {
     /// # Errors
     /// Errors of reading, of temporary files and of `show`.
     pub fn run(&self, show: &mut Show<'_>) -> Result<Report, Error> {
+        let left = match self.plan()?.steps {
+            Steps::SideBySide(filter) => side_by_side::read(&self.rows, &filter)?,
+            _ => None,
+        };
+        self.run_after(left, show)
+    }
+
+    /// Compares what is `left`, or everything.
+    fn run_after(&self, left: Option<Left>, show: &mut Show<'_>) -> Result<Report, Error> {
         let mut changes = Changes::default();
         let mut show = |change: Change, row: &[u8]| {
             match change {
@@ -111,10 +120,6 @@ impl<'a> Diff<'a> {
                 Change::Replaced => {}
             }
             show(change, row)
-        };
-        let left = match self.plan()?.steps {
-            Steps::SideBySide(filter) => side_by_side::read(&self.rows, &filter)?,
-            _ => None,
         };
         let (mut report, even) = match left {
             None => self.compare(&mut show)?,
