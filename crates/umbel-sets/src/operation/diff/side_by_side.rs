@@ -337,6 +337,8 @@ mod tests {
                 Some(3) => (vec![row.clone(), row.clone()], vec![row.clone(), row]),
                 Some(4) => (vec![row.clone()], vec![row.clone(), row]),
                 Some(5) => (vec![row.clone()], vec![row, text(i / 2).into_bytes()]),
+                Some(6) => (vec![row.clone()], vec![[b"1", &row[..]].concat()]),
+                Some(7) => (vec![row.clone(), row], vec![]),
                 Some(_) => (vec![long.clone()], vec![long]),
             };
             old.extend(was);
@@ -349,6 +351,8 @@ mod tests {
             new.retain(|other| *other != row);
             new.push(row);
         }
+        old.push(b"2000000\tend".to_vec());
+        new.push(b"2000000\tend, not of the old file".to_vec());
         [old, new]
     }
 
@@ -363,17 +367,18 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
         #[test]
         fn rows_left_differ_as_all_rows_do(
             rows in 2000..5000u32,
-            edits in vec((0..5000u32, 0..7u8), 0..100),
+            edits in vec((0..5000u32, 0..9u8), 0..100),
             (threads, bits) in (1..4usize, 1..30u64),
             keyed in any::<bool>(),
         ) {
             let sides = versions(rows, &edits.into_iter().collect());
-            let files = sides.each_ref().map(|side| side.iter().flat_map(|row| [row, &b"\n"[..]].concat()).collect());
+            let mut files = sides.each_ref().map(|side| side.iter().flat_map(|row| [row, &b"\n"[..]].concat()).collect::<Vec<_>>());
+            files[0].pop();
             let (_dir, inputs, mut options) = workplace_with(&files, b'\n');
             if keyed {
                 let key = vec!["1".to_owned()];
