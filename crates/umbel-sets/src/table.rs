@@ -307,8 +307,7 @@ impl Table {
         })
     }
 
-    /// Gives an entry another place.
-    pub(crate) fn set_place(&mut self, unit: u64, place: u64) {
+    fn set_place(&mut self, unit: u64, place: u64) {
         let (segment, at) = self.locate(unit);
         self.segments[segment].memory.as_bytes_mut()[at..at + PLACE]
             .copy_from_slice(&place.to_le_bytes());

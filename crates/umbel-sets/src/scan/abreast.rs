@@ -11,7 +11,7 @@ use crate::input::Reader;
 use crate::records::Kind;
 
 /// How far from its expected place in the second input a row of the first is looked for: where chunks begin, and in them.
-const FAR: u64 = if cfg!(test) { 500 } else { 64 << 10 };
+const FAR: u64 = if cfg!(test) { 2000 } else { 1 << 20 };
 const NEAR: usize = if cfg!(test) { 100 } else { 4 << 10 };
 /// After so many rows that were not found, one in so many is looked for.
 const FEW: u32 = 16;
@@ -56,7 +56,7 @@ impl<'a> Cuts<'a> {
         };
         let rows = read(0, ends[0]..(ends[0] + TRIED).min(self.lengths[0]))?;
         let row_ends: Vec<_> = memchr_iter(self.end, &rows).collect();
-        for far in [NEAR as u64, FAR] {
+        for far in [NEAR as u64, 16 * NEAR as u64, FAR] {
             let begin = ends[1].saturating_sub(far).max(self.at[1]);
             let other = read(1, begin..(ends[1] + far).min(self.lengths[1]))?;
             let found = row_ends.windows(3).take(FEW as usize).find_map(|two| {

@@ -76,7 +76,8 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
     /// Processes the records that start in a chunk.
     fn records(&mut self, number: u64, chunk: Chunk, open: &Open<'_>) -> Result<(), Halt> {
         if let Some((rows, from)) = self.load(number, number, chunk, open)? {
-            let keeps = self.is_long() || self.visit.at_once < self.chunks.inputs.len();
+            let is_long = self.buffer.len() > 2 * self.scanner.chunk + PAGE;
+            let keeps = is_long || self.visit.at_once < self.chunks.inputs.len();
             let turn = Turn { turns: self.turns, chunk: number, keeps };
             let origin = self.origin(open, from + rows.start as u64);
             let piece = Piece { bytes: &self.buffer[rows], origin, turn, twin: None };
@@ -102,10 +103,11 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
         let [one, other] = &pair;
         see_header(&mut self.batch.tally, first.start, one);
         let rows = self.load(number, number, chunk(0, first), one)?;
-        // The long lines of both are not in memory at the same time.
-        let alone = self.is_long() || one.header != other.header || !one.head.reads_as(&other.head);
-        std::mem::swap(&mut self.buffer, &mut self.first);
         let (mut rows, from) = rows.unwrap_or_default();
+        // The long lines of both are not in memory at the same time.
+        let is_long = rows.len() > 2 * self.scanner.chunk;
+        let alone = is_long || one.header != other.header || !one.head.reads_as(&other.head);
+        std::mem::swap(&mut self.buffer, &mut self.first);
         let origin = self.origin(one, from + rows.start as u64);
         let piece = Piece { bytes: &[], origin, turn, twin: None };
         if alone {
@@ -138,11 +140,6 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
         let input = open.input;
         let name = open.reader.input().name();
         Origin { input, name, place: self.chunks.places.start(input), offset }
-    }
-
-    /// Whether a line longer than a chunk is in the buffer.
-    fn is_long(&self) -> bool {
-        self.buffer.len() > 2 * self.scanner.chunk + PAGE
     }
 
     /// Gives back the memory of a long line.
