@@ -44,7 +44,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
         Steps::OnePass { .. } => ("one-pass", "filters alone decide; each input is read once"),
         Steps::SideBySide(_) => (
             "side-by-side",
-            "rows that both files have once, at about the same place, are forgotten as they are read; the others are looked up",
+            "rows that come next in both files are forgotten as they are read; the others are looked up",
         ),
         _ if plan.filter().is_some() => {
             ("filter", "a first pass selects the lines to look up; these are compared byte by byte")

@@ -104,9 +104,10 @@ fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
 
 /// What was measured of commands over whole files.
 fn whole(what: &str, job: &str, commands: &[&str]) -> Vec<f64> {
-    let file = match job.starts_with("join") {
-        true => "files-20261201T213932Z.jsonl",
-        false => "files-20261201T165332Z.jsonl",
+    let file = match job {
+        "diff" => "files-20261202T020355Z.jsonl",
+        _ if job.starts_with("join") => "files-20261201T213932Z.jsonl",
+        _ => "files-20261201T165332Z.jsonl",
     };
     let of = |command: &&str| runs(file, |run| run.job == job && run.command == *command);
     let each = |measured: fn(Vec<Run>) -> f64| {

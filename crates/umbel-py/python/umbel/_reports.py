@@ -161,7 +161,7 @@ class Explanation:
     """What a job would do: its plan, from samples of the inputs.
 
     `strategy` is "merge" (inputs that seem to be sorted are compared side by side), "one-pass" (filters alone decide), "filter" (a
-    first pass selects the lines to compare), "side-by-side" (a diff forgets rows that both files have at about the same place, and
+    first pass selects the lines to compare), "side-by-side" (a diff forgets rows that come next in both files, and
     compares the others) or "table" (every line is compared). `lines` has the estimated lines of each input,
     `distinct` the number of different lines that may be in the result, `compared` the number of lines compared byte by byte, and
     `pairs` the rows of a join. `filter` is the size of the filter and `table` of the lines kept in memory, in bytes; `bytes_read`

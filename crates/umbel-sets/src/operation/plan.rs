@@ -70,8 +70,8 @@ pub enum Steps {
         /// The inputs whose keys are gathered.
         gathered: Range<usize>,
     },
-    /// Two inputs are read side by side, where rows that each has once at about the same place are forgotten; others are looked
-    /// up. With the filter of all rows.
+    /// Two inputs are read side by side: rows that come next in both are forgotten, others are looked up. With the filter of
+    /// all rows.
     SideBySide(Plan),
     /// The rows of the second input are looked up by the keys of the first.
     Join {
