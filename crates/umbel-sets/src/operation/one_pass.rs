@@ -3,7 +3,7 @@
 //! A line that wrongly counts as a repeat, or as excluded, is left out; one that wrongly counts as shared with other
 //! inputs is written. If other inputs matter, half of the fpp goes to them.
 
-use super::plan::FIRST;
+use super::plan::{FIRST, shard_of};
 use super::prelude::*;
 use super::rule::Need;
 use crate::report::ErrorBound;
@@ -99,8 +99,7 @@ impl WrittenLines {
     /// A filter with this plan, in shards.
     fn shards(plan: &Plan, budget: &Budget, beside: u64) -> Result<Vec<Self>, Error> {
         let shards = if plan.keys() < FEW { 1 } else { SHARDS };
-        let (keys, bits) = (plan.keys() / shards, (plan.bits() / shards).max(512) / 512 * 512);
-        let plan = Plan::from_parts(Kind::Blocked, keys, plan.fpp(), bits, plan.probes())?;
+        let plan = shard_of(plan, shards)?;
         let make = |_| {
             let mut filter = of_hashes(&plan)?;
             // Otherwise the first worker would wait for the system to zero the memory, and all others for it.

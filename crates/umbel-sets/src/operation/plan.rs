@@ -340,7 +340,12 @@ impl SetOperation<'_> {
 
 /// A filter of this many lines in at most `room` bytes.
 pub(super) fn size(lines: u64, room: u64) -> Result<Plan, Error> {
-    let plan = Plan::for_keys(Kind::Blocked, lines, RATE)?;
+    size_at(lines, room, RATE)
+}
+
+/// The same, at this rate if it fits.
+pub(super) fn size_at(lines: u64, room: u64, rate: f64) -> Result<Plan, Error> {
+    let plan = Plan::for_keys(Kind::Blocked, lines, rate)?;
     let fits = plan.bytes() <= room;
     Ok(if fits { plan } else { Plan::for_memory(Kind::Blocked, lines, room)? })
 }
@@ -348,4 +353,10 @@ pub(super) fn size(lines: u64, room: u64) -> Result<Plan, Error> {
 /// The same filter, for this many keys.
 fn of_keys(plan: &Plan, keys: u64) -> Result<Plan, Error> {
     Ok(Plan::from_parts(Kind::Blocked, keys.max(1), plan.fpp(), plan.bits(), plan.probes())?)
+}
+
+/// One of `shards` equal parts of a filter, of whole blocks.
+pub(super) fn shard_of(plan: &Plan, shards: u64) -> Result<Plan, Error> {
+    let (keys, bits) = (plan.keys() / shards, (plan.bits() / shards).max(512) / 512 * 512);
+    Ok(Plan::from_parts(Kind::Blocked, keys.max(1), plan.fpp(), bits, plan.probes())?)
 }

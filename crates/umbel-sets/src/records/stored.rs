@@ -30,6 +30,11 @@ impl<'a> Record<'a> {
         self.key
     }
 
+    /// Whether the row is its own key.
+    pub(crate) fn is_own_key(&self) -> bool {
+        std::ptr::eq(self.row, self.key)
+    }
+
     /// Where the key starts in the row, if it is a part of it.
     fn key_start(&self) -> Option<usize> {
         let start = self.key.as_ptr().addr().checked_sub(self.row.as_ptr().addr())?;

@@ -13,9 +13,9 @@ use crate::records::Kind;
 /// How far from its expected place in the second input a row of the first is looked for: where chunks begin, and in them.
 const FAR: u64 = if cfg!(test) { 2000 } else { 1 << 20 };
 const NEAR: usize = if cfg!(test) { 100 } else { 4 << 10 };
-/// After so many rows that were not found, one in so many is looked for.
+/// Rows tried where a chunk begins. In it, after so many rows that were not found, one in so many is looked for.
 const FEW: u32 = 16;
-/// Bytes in which rows are tried where a chunk begins.
+/// Bytes from which these rows are taken.
 const TRIED: u64 = 4 << 10;
 
 /// Cuts both inputs, one chunk of each at a time.

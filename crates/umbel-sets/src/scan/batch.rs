@@ -195,11 +195,10 @@ impl<'a> Batch<'a> {
         } else {
             for (span, key) in spans.iter().zip(&*keys) {
                 let row = span.of(piece.bytes);
-                let (hash, key) = (scanner.hasher.hash(row), key.record(row, &copied.bytes).key());
+                let (hash, record) = (scanner.hasher.hash(row), key.record(row, &copied.bytes));
                 tally.see(hash);
-                // A whole row is often its own key.
-                let own = key.as_ptr() == row.as_ptr() && key.len() == row.len();
-                hashes.push(if own { hash } else { scanner.hasher.hash(key) });
+                let is_own_key = record.is_own_key();
+                hashes.push(if is_own_key { hash } else { scanner.hasher.hash(record.key()) });
             }
         }
         tally.lines += spans.len() as u64;

@@ -95,9 +95,8 @@ impl<'a> Lines<'a> {
     /// Whether line `i` comes next in the input that is read alongside; then it need not be read there.
     pub(crate) fn is_in_twin(&self, i: usize, hasher: &LineHasher) -> bool {
         let Some(twin) = self.twin else { return false };
-        let row = self.row(i);
-        // A whole row is often its own key.
-        let hash = if std::ptr::eq(self.key(i), row) { self.hashes[i] } else { hasher.hash(row) };
+        let record = self.record(i);
+        let hash = if record.is_own_key() { self.hashes[i] } else { hasher.hash(record.row) };
         twin.find(&self.bytes[self.extent(i)], hash)
     }
 

@@ -106,7 +106,7 @@ impl<'a, 'v: 'a> Worker<'a, 'v> {
         let (mut rows, from) = rows.unwrap_or_default();
         // The long lines of both are not in memory at the same time.
         let is_long = rows.len() > 2 * self.scanner.chunk;
-        let alone = is_long || one.header != other.header || !one.head.reads_as(&other.head);
+        let alone = is_long || !one.head.reads_as(&other.head);
         std::mem::swap(&mut self.buffer, &mut self.first);
         let origin = self.origin(one, from + rows.start as u64);
         let piece = Piece { bytes: &[], origin, turn, twin: None };

@@ -98,9 +98,12 @@ impl<'a> Diff<'a> {
     /// # Errors
     /// Errors of reading, of temporary files and of `show`.
     pub fn run(&self, show: &mut Show<'_>) -> Result<Report, Error> {
-        let left = match self.plan()?.steps {
-            Steps::SideBySide(filter) => side_by_side::read(&self.rows, &filter)?,
-            _ => None,
+        let left = if self.rows.rule.uneven
+            && let Steps::SideBySide(filter) = self.plan()?.steps
+        {
+            side_by_side::read(&self.rows, &filter)?
+        } else {
+            None
         };
         self.run_after(left, show)
     }
@@ -174,11 +177,7 @@ impl<'a> Diff<'a> {
         let spool = |[input, other]: [&Input; 2]| {
             // Places in it are not places in the input.
             let name = format!("rows of {} that {} lacks", input.name(), other.name());
-            let mut rows = SpoolWriter::new(&name, options)?;
-            // Its own: only one may have an ignored column, and the key may be another column of each.
-            let header = scanner.header(slice::from_ref(input))?;
-            header.iter().try_for_each(|row| rows.row(row))?;
-            Ok::<_, Error>(rows)
+            spool(&name, input, &scanner, options)
         };
         let (mut removed, mut added) = (spool([old, new])?, spool([new, old])?);
         let (mut report, even) = self.hand(&mut |selected| match change(selected) {
@@ -228,6 +227,20 @@ impl<'a> Diff<'a> {
             SetOperation::within(budget, inputs, Rule::of_first(Others::Mark, true), options);
         if self.paired { part.in_order() } else { part }
     }
+}
+
+/// A temporary file for rows of `input`.
+fn spool(
+    name: &str,
+    input: &Input,
+    scanner: &Scanner<'_>,
+    options: &Options,
+) -> Result<SpoolWriter, Error> {
+    let mut rows = SpoolWriter::new(name, options)?;
+    // Its own header: only one may have an ignored column, and the key may be another column of each.
+    let header = scanner.header(slice::from_ref(input))?;
+    header.iter().try_for_each(|row| rows.row(row))?;
+    Ok(rows)
 }
 
 /// The most changed rows of a key with a replaced row of their own: their numbers take 512 KiB.

@@ -7,15 +7,12 @@
 //! its hash goes into a filter of rows to read *again*. A second pass leaves all rows that this one lets pass, wherever
 //! they are. So a row that was forgotten is once in each file, and the rows left differ as the whole files do.
 
-use std::slice;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use umbel::Kind;
-
-use crate::input::SpoolWriter;
-use crate::operation::SetOperation;
-use crate::operation::in_line::{ByShard, Few};
+use super::spool;
+use crate::operation::in_line::Few;
 use crate::operation::keys::index;
+use crate::operation::plan::{shard_of, size_at};
 use crate::operation::prelude::*;
 use crate::spill::{lock, lock_each};
 
@@ -38,13 +35,9 @@ pub(super) struct Left {
 /// The filter of all rows, if there is room. At the end it is wrong for one row on average, if it has all the bits it wants.
 pub(super) fn filter(budget: &Budget, lines: &[u64]) -> Result<Option<Plan>, Error> {
     let rows = lines.iter().copied().max().unwrap_or(0).max(10);
-    let plan = Plan::for_keys(Kind::Blocked, rows, (1.0 / rows as f64).max(1e-9))?;
-    let room = budget.rest / 3;
-    Ok(match plan.bytes() <= room {
-        true => Some(plan),
-        false if room * 8 / rows < LEAST_BITS => None,
-        false => Some(Plan::for_memory(Kind::Blocked, rows, room)?),
-    })
+    let (room, rate) = (budget.rest / 3, (1.0 / rows as f64).max(1e-9));
+    let fits = room * 8 / rows >= LEAST_BITS;
+    fits.then(|| size_at(rows, room, rate)).transpose()
 }
 
 /// Reads two files side by side; `None` if too many rows differ or are at other places.
@@ -80,12 +73,7 @@ pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Option<Left
         let tallies = scanner.scan(inputs, 0..2, &Visit::of_some(spare, pick, push))?;
         passes.seen(inputs, 0..2, &tallies)?;
     }
-    let spool = |input: &Input| {
-        let mut rows = SpoolWriter::new(input.name(), options)?;
-        let header = scanner.header(slice::from_ref(input))?;
-        header.iter().try_for_each(|row| rows.row(row))?;
-        Ok::<_, Error>(rows)
-    };
+    let spool = |input: &Input| spool(input.name(), input, &scanner, options);
     let (mut old, mut new) = (spool(&inputs[0])?, spool(&inputs[1])?);
     let (mut last, mut of_old) = (None, 0);
     left.finish(|Selected { count: place, row, .. }| {
@@ -136,9 +124,7 @@ impl<'a> Pair<'a> {
     fn new(filter: &Plan, scanner: &'a Scanner<'_>, disk: &Disk) -> Result<Self, Error> {
         // Two for each thread: hardly any waits for another.
         let count = (2 * scanner.budget.threads as u64).next_power_of_two();
-        let (keys, bits) = (filter.keys() / count, (filter.bits() / count).max(512) / 512 * 512);
-        let part =
-            Plan::from_parts(Kind::Blocked, keys.max(1), filter.fpp(), bits, filter.probes())?;
+        let part = shard_of(filter, count)?;
         let shard = |_| {
             let seen = of_hashes(&part)?;
             Ok(Mutex::new(Shard { seen, new: Vec::new(), count: 0, odd: 0 }))
