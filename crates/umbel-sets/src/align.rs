@@ -86,9 +86,8 @@ pub fn align(
                 Some(first) => {
                     if let Ok(Some(other)) = rewritten.other_column(first, &header) {
                         let (name, first) = (input.name(), &first.name);
-                        (options.resources.notice)(&format!(
-                            "{name}: {other} as in {first}{NAMED}"
-                        ));
+                        let notice = format!("{name}: {other} as in {first}{NAMED}");
+                        (options.resources.notice)(&notice);
                         warns = false;
                     }
                 }

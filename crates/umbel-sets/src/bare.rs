@@ -38,7 +38,7 @@ pub fn records_of_keys(
 ) -> Result<Input, Error> {
     let (read, records) = (options_of_keys(end, options), &options.form.records);
     let lines_of_csv = end == b'\n' && matches!(records, Records::Csv { .. });
-    let mut rows = SpoolWriter::new(input.name(), options)?;
+    let (mut rows, mut doubled) = (SpoolWriter::new(input.name(), options)?, false);
     if records.has_header() {
         rows.row(&row_of(field.as_bytes(), &options.form, field).unwrap_or_default())?;
     }
@@ -49,12 +49,15 @@ pub fn records_of_keys(
                 return rows.row(key);
             }
             if let Some(number) = json_number(key, records).filter(|number| number != key) {
+                doubled = true;
                 rows.row(&member(field, &number))?;
             }
             rows.row(&row_of(key, &options.form, field).map_err(|why| batch.refuse(i, why))?)
         })
     })?;
-    rows.finish()
+    let mut records = rows.finish()?;
+    records.doubled = doubled;
+    Ok(records)
 }
 
 /// A key as a one-field record; an error if such a record cannot represent it.

@@ -280,6 +280,11 @@ pub enum Error {
         /// The name.
         field: String,
     },
+    /// Rows of an input without a partner are to be written, but it is a list of keys, some of which are two records.
+    #[error(
+        "{0}: has keys such as 1.50, which are a number or a text in JSON, and would be written as both; give records with the key as a member"
+    )]
+    Doubled(String),
     /// A row has several partners.
     #[error("{name}: several rows have the key {key:?}, but only one partner is allowed")]
     Repeated {

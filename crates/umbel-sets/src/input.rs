@@ -38,6 +38,8 @@ pub struct Input {
     pub(crate) columns: Option<usize>,
     /// Whether it is a copy of records: the form's rules for lines are applied, and line numbers are not the file's.
     pub(crate) copied: bool,
+    /// Whether some of its keys were written as two records, a number of JSON and a text.
+    pub(crate) doubled: bool,
     _held: Held,
 }
 
@@ -110,6 +112,7 @@ impl Input {
             delimiter: None,
             columns: None,
             copied: false,
+            doubled: false,
         }
     }
 

@@ -28,7 +28,7 @@ impl Report {
         report
     }
 
-    fn tally(&mut self, tally: &Tally) {
+    pub(crate) fn tally(&mut self, tally: &Tally) {
         self.lines += tally.lines;
         self.missing += tally.missing;
         self.bad += tally.bad;
@@ -47,13 +47,6 @@ impl Report {
     pub(crate) fn disk(&mut self, disk: &Disk) {
         self.bytes_read += disk.read();
         self.bytes_spilled += disk.written();
-    }
-
-    /// The report of streamed lines.
-    pub(crate) fn of_stream(tally: &Tally, bytes: u64) -> Self {
-        let mut report = Self { bytes_read: bytes, passes: 1, ..Self::default() };
-        report.tally(tally);
-        report
     }
 }
 

@@ -178,7 +178,8 @@ impl SetOperation<'_> {
         let rule = self.rule;
         match self.fpp {
             Some(fpp) => self.plan_one_pass(plan, fpp),
-            None if rule.is_look_up() => {
+            // The keys of the other inputs alone decide.
+            None if rule.every || matches!(rule.others, Others::Semi(_)) => {
                 let gathered = rule.gathered(&plan.lines);
                 self.plan_look_up(plan, gathered, None)
             }

@@ -135,11 +135,6 @@ impl Rule {
         }
     }
 
-    /// Whether the keys of the other inputs alone decide.
-    pub(super) fn is_look_up(self) -> bool {
-        self.every || matches!(self.others, Others::Semi(_))
-    }
-
     /// Whether a key that `met` of the other inputs have is wanted.
     pub(super) fn wants(self, met: u64) -> bool {
         match self.others {

@@ -83,7 +83,10 @@ impl Scanner<'_> {
             begin = end;
             if read == 0 {
                 batch.work.finish()?;
-                return Ok(Report::of_stream(&batch.tally, self.progress.done() - before));
+                let bytes_read = self.progress.done() - before;
+                let mut report = Report { bytes_read, passes: 1, ..Report::default() };
+                report.tally(&batch.tally);
+                return Ok(report);
             }
         }
     }

@@ -156,8 +156,11 @@ impl<'a> Join<'a> {
     /// Plans the job; reads samples of the inputs.
     ///
     /// # Errors
-    /// Errors of reading.
+    /// Errors of reading; [`Error::Doubled`].
     pub fn plan(&self) -> Result<SetPlan, Error> {
+        if self.unpaired == Unpaired::Both && self.inputs[1].doubled {
+            return Err(Error::Doubled(self.inputs[1].name().to_owned()));
+        }
         let semi_join = self.operation(self.inputs, Others::Semi(1));
         let plan = semi_join.plan_start()?;
         let lines = plan.lines.clone();
