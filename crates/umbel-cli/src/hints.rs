@@ -219,7 +219,8 @@ fn delimiter_of(start: &[u8], told: u8) -> Option<u8> {
 
 /// Why lines that look the same may not be equal: the line ends of different systems.
 pub(crate) fn of_line_ends(inputs: &[Input], form: &Form) -> Option<String> {
-    let with = |wanted| with_ends(inputs, form, |ends| ends == wanted);
+    let ends = line_ends(inputs, form);
+    let with = |wanted| ends.iter().find(|(_, ends)| *ends == wanted).map(|(name, _)| name);
     if let Some(mixed) = with([true, true]) {
         return Some(format!(
             "some lines of {mixed} end with CR LF and some with LF, so they never match; --crlf ignores the CR"
@@ -257,22 +258,19 @@ pub(crate) fn of_tables(inputs: &[Input], form: &Form) -> Option<String> {
 
 /// What is in keys that are lines, and in no key that other systems make of them.
 pub(crate) fn of_keys(inputs: &[Input], form: &Form) -> Option<String> {
-    let name = with_ends(inputs, form, |[_, crlf]| crlf)?;
+    let (name, _) = line_ends(inputs, form).into_iter().find(|(_, [_, crlf])| *crlf)?;
     Some(format!(
         "{name}: lines end with CR LF, and the CR is part of the key; --crlf leaves it out"
     ))
 }
 
-/// The first of some inputs whose lines end so, if that counts.
-fn with_ends<'a>(
-    inputs: &'a [Input],
-    form: &Form,
-    so: impl Fn([bool; 2]) -> bool,
-) -> Option<&'a str> {
+/// The line ends of inputs, where they count, as [`Input::line_ends`] says; by less of each if there are many.
+fn line_ends<'a>(inputs: &'a [Input], form: &Form) -> Vec<(&'a str, [bool; 2])> {
     let Normalization { crlf, trim, read, .. } = &form.normalization;
     let counts = form.records == Records::Lines(b'\n') && !crlf && !trim && read.is_none();
-    let some = inputs.iter().filter(|_| counts).find(|input| input.line_ends().is_ok_and(&so));
-    some.map(Input::name)
+    let part = if inputs.len() > MOST { 4 << 10 } else { 64 << 10 };
+    let ends = |input: &'a Input| Some((input.name(), input.line_ends(part).ok()?));
+    inputs.iter().filter(|_| counts).filter_map(ends).collect()
 }
 
 fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static str> {

@@ -216,13 +216,13 @@ impl Input {
         Ok(start.to_vec())
     }
 
-    /// Returns, of the lines in its first and last 64 KiB, whether some end with a line feed alone, and whether some end
-    /// with a carriage return and a line feed.
+    /// Returns, of the lines in its first and last `part` bytes, whether some end with a line feed alone, and whether some
+    /// end with a carriage return and a line feed.
     ///
     /// # Errors
     /// Read errors.
-    pub fn line_ends(&self) -> Result<[bool; 2], Error> {
-        let (file, part) = (self.open()?, self.length().min(1 << 16));
+    pub fn line_ends(&self, part: u64) -> Result<[bool; 2], Error> {
+        let (file, part) = (self.open()?, self.length().min(part));
         let (mut text, mut ends) = (PageBuffer::new(part as usize), [false; 2]);
         for at in [0, self.length() - part] {
             file.read_at(&mut text, at)?;
