@@ -100,7 +100,8 @@ impl<'t> Twin<'t> {
             Some(0)
         } else if misses < FEW || misses.is_multiple_of(FEW) {
             let near = &rest[..rest.len().min(NEAR)];
-            memmem::find_iter(near, row).find(|&ahead| self.kind.ends(&near[..ahead]))
+            let comes = |ahead| near[ahead..].starts_with(row) && self.kind.ends(&near[..ahead]);
+            memchr_iter(self.kind.end(), near).map(|end| end + 1).find(|&ahead| comes(ahead))
         } else {
             None
         };
