@@ -1,11 +1,9 @@
 //! How lines are looked up in a filter of any kind, and how the run ends.
 
-use anyhow::Result;
 use umbel_sets::{ErrorBound, Options, Query, Report};
 
-use crate::Outcome;
 use crate::lines::Source;
-use crate::report::Run;
+use crate::verbs::prelude::*;
 
 /// Looks up the lines of all sources.
 pub(super) fn each_source(

@@ -1,22 +1,17 @@
 //! `umbel common`: the lines files share.
 
-use clap::Args;
 use std::io::Write;
-use std::path::PathBuf;
-use umbel_numbers::Fpp;
 
-use anyhow::{Result, bail};
+use umbel_numbers::Fpp;
 use umbel_sets::{Holders, Input, Labels, Options, SetOperation};
 
 use super::explain::Job;
 use super::operation::select;
-use crate::Outcome;
 use crate::args::{LABELS, LinesArgs, PrintArgs};
 use crate::choices;
 use crate::lines::{self, RowsOf};
 use crate::output::check_lines;
-use crate::report::Run;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 
 /// Print the lines that are in all files
 ///

@@ -1,21 +1,16 @@
 //! `umbel dedup`: each different line once.
 
-use clap::Args;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
-use umbel_numbers::Fpp;
 
-use anyhow::{Result, bail};
+use umbel_numbers::Fpp;
 use umbel_sets::{Distinct, Keep, SetOperation, Top};
 
 use super::explain::Job;
 use super::operation::select;
-use crate::Outcome;
 use crate::args::{LinesArgs, Print, PrintArgs};
 use crate::lines;
 use crate::output::check_lines;
-use crate::report::Run;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 
 /// Which record of a key is kept.
 fn kept(text: &str) -> Result<String, String> {

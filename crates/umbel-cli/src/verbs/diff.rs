@@ -1,21 +1,16 @@
 //! `umbel diff`: the lines that only one of two files has.
 
-use anyhow::{Result, bail};
-use clap::{Args, ValueHint};
-use std::path::PathBuf;
 use umbel_numbers::counted;
 use umbel_sets::changes::{self, Also, Files, Marks};
 use umbel_sets::{Changes, Diff, Records};
 
 use super::explain::{self, Job};
 use super::operation::hints;
-use crate::Outcome;
 use crate::args::LinesArgs;
 use crate::lines::{self, RowsOf};
 use crate::output::{check_lines, only_print, print, write_lines};
-use crate::report::Run;
 use crate::target;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 
 /// A column, and how far its numbers may be from each other.
 fn tolerance(text: &str) -> Result<(String, f64), String> {

@@ -2,19 +2,17 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
 
-use anyhow::{Context, Result};
 use clap::{Args, Command, ValueHint};
+use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::Outcome;
 use crate::help;
 use crate::output::only_print;
 use crate::verb::{About, Verb};
 use crate::verbs;
-use clap_complete::Shell;
+use crate::verbs::prelude::*;
 
 /// Print completions for a shell
 #[derive(Debug, Args)]

@@ -1,19 +1,14 @@
 //! `umbel except`: the lines of one file that others do not have.
 
-use anyhow::Result;
-use clap::Args;
-use std::path::PathBuf;
 use umbel_numbers::Fpp;
 use umbel_sets::SetOperation;
 
 use super::explain::Job;
 use super::operation::select;
-use crate::Outcome;
 use crate::args::{LinesArgs, PrintArgs};
 use crate::lines::{self, RowsOf};
 use crate::output::check_lines;
-use crate::report::Run;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 
 /// Print the lines of the first file that are in no other file
 ///

@@ -1,14 +1,12 @@
 //! `umbel find`: the lines of many files that hold a text.
 
-use clap::{Args, Command, ValueHint};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
 use std::slice;
 
-use anyhow::{Result, bail};
+use clap::{Args, Command, ValueHint};
 use serde_json::json;
 use umbel_find::{Found, Matching, Search, Sink, Wanted};
 use umbel_io::State;
@@ -19,7 +17,7 @@ use crate::args::{RecordArgs, Work};
 use crate::output::{Screen, stdout};
 use crate::report::{Run, add_warnings, printable, say, say_error};
 use crate::standard::{is_standard, name, names};
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 use crate::{Outcome, lines};
 
 /// Print the lines of many files that hold a text, from an index or a folder

@@ -1,9 +1,5 @@
 //! `umbel index`: filters of the words of many files.
 
-use clap::{Args, ValueHint};
-use std::path::{Path, PathBuf};
-
-use anyhow::{Result, bail};
 use serde_json::json;
 use umbel_find::Built;
 use umbel_numbers::{Count, Size, counted};
@@ -15,7 +11,7 @@ use crate::atomic::Existing;
 use crate::report::{Run, add_warnings, say};
 use crate::standard::{is_standard, name, names};
 use crate::target::{self, FileType};
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 use crate::{Outcome, lines};
 
 /// Index the words of many files, or the values of one field, to find lines in them

@@ -1,21 +1,17 @@
 //! `umbel join`: the rows of two files with the same key, side by side.
 
-use clap::Args;
 use std::io::Write;
-use std::path::PathBuf;
 
-use anyhow::{Result, bail};
 use umbel_numbers::Count;
 use umbel_sets::{Empty, Join, Partners, Unpaired};
 
 use super::explain::Job;
 use super::operation::select;
-use crate::Outcome;
 use crate::args::LinesArgs;
 use crate::lines::{self, RowsOf};
 use crate::output::check_lines;
 use crate::report::{Run, say};
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 
 /// Print the rows of two files that have the same key side by side
 ///

@@ -2,10 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::path::{Path, PathBuf};
 use std::slice;
 
-use anyhow::{Context, Result, bail};
 use clap::{Args, Command};
 use umbel::{Filter as _, Secret};
 use umbel_net::prefixes::{Family, ListBuilder, PrefixList, text};
@@ -16,15 +14,13 @@ use umbel_sets::{
 
 use super::filter::prefixes::{self, FAMILIES, entries, listed, tell_other_rules};
 use super::{answer, explain};
-use crate::Outcome;
 use crate::args::{ForeignArgs, LinesArgs, SecretArgs, TrustArgs};
 use crate::choices;
 use crate::filters;
 use crate::lines::{self, RowsOf};
 use crate::output::{check_lines, only_print, refuse_in_place_of, write_result};
-use crate::report::Run;
 use crate::standard;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 
 /// Print the lines whose address is in a listed network, or whose host is under a listed domain
 ///

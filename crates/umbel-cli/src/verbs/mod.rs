@@ -14,6 +14,7 @@ mod join;
 mod matching;
 mod operation;
 mod parquet;
+mod prelude;
 mod unseen;
 
 use crate::verb::{Entry, Group, Noun};

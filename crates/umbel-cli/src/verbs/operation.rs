@@ -2,15 +2,13 @@
 
 use std::io::Write;
 
-use anyhow::Result;
 use umbel_sets::{Error, Report, SetPlan};
 
 use super::explain::{self, Job};
-use crate::Outcome;
 use crate::args::{LinesArgs, Work};
 use crate::hints;
 use crate::output::{only_print, write_result};
-use crate::report::Run;
+use crate::verbs::prelude::*;
 
 /// Explains the job, or runs it and reports the lines it `found`.
 pub(super) fn select(

@@ -4,10 +4,8 @@
 //! the journal is larger than it. So the next run knows where an interrupted one stopped. Lines that it wrote to the
 //! `--append` file but did not record are removed, because they are printed again; the rest of that file stays.
 
-use clap::{Args, ValueHint};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -24,7 +22,6 @@ use umbel_sets::{
 };
 
 use super::explain;
-use crate::Outcome;
 use crate::args::{ExplainArgs, ForeignArgs, NamesArgs, SecretArgs, Work};
 use crate::atomic::{self, Existing};
 use crate::choices;
@@ -33,7 +30,7 @@ use crate::lines::{self, Source};
 use crate::output::{Screen, only_print, refuse_in_place_of, stdout};
 use crate::report::{Run, note, say};
 use crate::standard::is_standard;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 
 /// Print the lines that no earlier run has seen
 ///

@@ -301,7 +301,9 @@ fn check_texts(wanted: &Wanted, memory: u64) -> Result<()> {
 fn open(path: &Path) -> Result<Option<(Index, Form)>> {
     let name = || path.display().to_string();
     let file = umbel_io::open(path).with_context(name)?;
-    begins_as_index(&file).then(|| opened::open(file)).transpose().with_context(name)
+    let is_index =
+        umbel_io::State::of(&file).and_then(|is| Ok(is.is_file && begins_as_index(&file)?));
+    is_index.with_context(name)?.then(|| opened::open(file)).transpose().with_context(name)
 }
 
 /// Which files have to be read, and which blocks of them.

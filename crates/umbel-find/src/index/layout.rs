@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,13 +26,16 @@ pub const MAGIC: [u8; 8] = *b"\x89UMIDX\r\n";
 /// Whether the file at `path` begins like an index; false if it cannot be read, or only once.
 pub fn is_index(path: &Path) -> bool {
     // Opening a pipe would wait for a writer.
-    path.is_file() && File::open(path).is_ok_and(|file| begins_as_index(&file))
+    path.is_file() && File::open(path).and_then(|file| begins_as_index(&file)).unwrap_or(false)
 }
 
 /// As [`is_index`], for an open file; what is read from it next stays the same.
-pub(crate) fn begins_as_index(file: &impl ReadAt) -> bool {
+pub(crate) fn begins_as_index(file: &impl ReadAt) -> io::Result<bool> {
     let mut start = [0; MAGIC.len()];
-    file.read_exact_at(&mut start, 0).is_ok() && start == MAGIC
+    match file.read_exact_at(&mut start, 0) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| start == MAGIC),
+    }
 }
 
 /// The highest number of a compression.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os import PathLike, fsdecode
 from typing import Literal, TypeAlias
@@ -117,12 +118,14 @@ def index(
         raise ValueError("key: an index of records needs a field; name one")
     listed = None if paths is None else [paths] if isinstance(paths, (str, bytes, PathLike)) else list(paths)
     for path in listed or ():
-        if os.path.isfile(path):
-            with open(path, "rb") as file:
-                if file.read(4) == b"PAR1":
-                    raise ValueError(
-                        f"{fsdecode(path)}: is a Parquet file, which has no lines; umbel.parquet.may_hold looks keys up in its filters"
-                    )
+        # A file that cannot be read is left out, with a warning that names it.
+        with suppress(OSError):
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    if file.read(4) == b"PAR1":
+                        raise ValueError(
+                            f"{fsdecode(path)}: is a Parquet file, which has no lines; umbel.parquet.may_hold looks keys up in its filters"
+                        )
     options = {
         "records": records, "key": [key] if isinstance(key, str) else list(key), "delimiter": [] if delimiter is None else [delimiter],
         "header": header, "null": null, "ignore_case": ignore_case, "trim": trim, "crlf": crlf,

@@ -6,7 +6,7 @@
 
 use memchr::{memchr_iter, memchr2};
 
-use super::{Csv, Flaw, Quoting, Value};
+use super::{Csv, Flaw, KeyAt, Quoting, Value};
 use crate::ends::Ends;
 use crate::error::QuoteFlaw;
 
@@ -19,19 +19,10 @@ pub(super) fn find(
     values: &mut Vec<Value>,
 ) -> Result<usize, Flaw> {
     values.resize(columns.len(), Value::MISSING);
-    if let [wanted] = *columns {
-        each(bytes, csv, |column, value| {
-            if column == wanted {
-                values[0] = value;
-            }
-            Ok(())
-        })
-    } else {
-        each(bytes, csv, |column, value| {
-            put(column, value, columns, values);
-            Ok(())
-        })
-    }
+    each(bytes, csv, |column, value| {
+        put(column, value, columns, values);
+        Ok(())
+    })
 }
 
 /// Finds the values of `columns` among the fields of a row; nothing after the last of them is read.
@@ -76,6 +67,46 @@ pub(super) fn between_blanks(row: &[u8]) -> impl Iterator<Item = Value> {
 fn put(column: usize, value: Value, columns: &[usize], values: &mut [Value]) {
     for (place, _) in values.iter_mut().zip(columns).filter(|(_, wanted)| **wanted == column) {
         *place = value;
+    }
+}
+
+/// Reads rows without quotes whose key is there, one value or the whole row: one walk over all of them.
+pub(crate) struct Simple<'b> {
+    pub(super) bytes: &'b [u8],
+    /// Delimiters, quotes that are not text, and line feeds.
+    pub(super) ends: Ends<'b, 3>,
+    /// The column of the key, or that must not be empty.
+    pub(super) column: Option<usize>,
+    /// Whether the whole row is the key.
+    pub(super) whole: bool,
+}
+
+impl Simple<'_> {
+    /// The length of the row at `start`, which is behind those read before, without its line feed, and its key; `None` for any
+    /// other row.
+    #[inline]
+    pub(crate) fn next(&mut self, start: usize) -> Option<(usize, KeyAt)> {
+        let (mut field, mut column, mut key) = (start, 0, start..start);
+        for at in self.ends.by_ref().skip_while(|&at| at < start) {
+            let is_last = self.bytes[at] == b'\n';
+            if self.bytes[at] == b'"' {
+                return None;
+            }
+            let end = at - usize::from(is_last && self.bytes[start..at].ends_with(b"\r"));
+            if self.column == Some(column) {
+                key = field..end;
+            }
+            if is_last {
+                if self.whole && (self.column.is_none() || !key.is_empty()) {
+                    key = start..end;
+                }
+                let (from, length) = ((key.start - start) as u32, key.len() as u32);
+                return (length > 0)
+                    .then_some((at - start, KeyAt { copied: false, start: from, length }));
+            }
+            (field, column) = (at + 1, column + 1);
+        }
+        None
     }
 }
 

@@ -44,6 +44,7 @@ pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
 use umbel_numbers::nearest;
 
+use crate::ends::Ends;
 use crate::error::{Place, QuoteFlaw};
 use crate::line_counter::{MARK, mark};
 
@@ -863,6 +864,22 @@ pub(crate) struct Copied {
 }
 
 impl Head<'_> {
+    /// What reads most rows of `bytes` faster than [`next`](Self::next).
+    pub(crate) fn simple<'b>(&self, bytes: &'b [u8]) -> Option<columns::Simple<'b>> {
+        let Format { kind, fields, normalization, bad, by_row, .. } = self.format;
+        let checked = *bad == Bad::Skip && self.width.is_some();
+        let as_written = !checked && self.ignored.is_empty() && normalization.is_none();
+        let ends = match *kind {
+            Kind::Csv(Csv { delimiter, .. }) => [delimiter, b'"', b'\n'],
+            Kind::Tsv(delimiter) => [delimiter, b'\n', b'\n'],
+            _ => return None,
+        };
+        let (ends, column) = (Ends::new(ends, bytes), self.columns.first().copied());
+        let whole = *by_row || fields[0].is_empty();
+        let simple = columns::Simple { bytes, ends, column, whole };
+        (as_written && self.columns.len() < 2).then_some(simple)
+    }
+
     /// Reads the record at the start of `bytes`, which are at some place of the input: returns its length without its
     /// end, and what it is.
     pub(crate) fn next(

@@ -127,49 +127,58 @@ impl<'a> Batch<'a> {
 
     /// Finds records with keys.
     fn records(&mut self, piece: Piece<'_>, head: &Head<'_>) -> Result<(), Halt> {
-        let Piece { bytes, origin, turn, .. } = piece;
         let half = (self.scanner.chunk / 2).max(1);
-        let mut start = 0;
-        while start < bytes.len() {
-            let offset = origin.offset + start as u64;
-            // Matched in place: moving it out first makes TSV slower.
-            let place = origin.place + offset;
-            let length = match head.next(&bytes[start..], place, &mut self.found.copied) {
-                Ok((length, found)) => {
-                    match found {
-                        Found::Key(key) => self.found.add(start, length, key),
-                        Found::Alone(key, flaw) => {
-                            self.tally.alone += 1;
-                            self.lacks(flaw, origin.name, offset);
-                            self.found.add(start, length, key);
-                        }
-                        Found::Missing(flaw) => {
-                            self.tally.missing += 1;
-                            self.lacks(flaw, origin.name, offset);
-                        }
-                        Found::Empty(key) => {
-                            self.tally.empty += 1;
-                            key.into_iter().for_each(|key| self.found.add(start, length, key));
-                        }
-                        Found::Bad => self.tally.bad += 1,
-                        Found::Blank => {}
-                    }
+        let (mut start, mut simple) = (0, head.simple(piece.bytes));
+        while start < piece.bytes.len() {
+            start += 1 + match simple.as_mut().and_then(|rows| rows.next(start)) {
+                Some((length, key)) => {
+                    self.found.add(start, length, key);
                     length
                 }
-                Err(flaw) => {
-                    // The records before it are fine, in this chunk and in those before.
-                    self.show(piece)?;
-                    self.hand_on(piece, false)?;
-                    turn.wait()?;
-                    return Err(self.scanner.format.error(flaw, origin.name, offset).into());
-                }
+                None => self.record(piece, head, start)?,
             };
-            start += length + 1;
             if self.found.spans.len() == self.size || self.found.copied.bytes.len() >= half {
                 self.show(piece)?;
             }
         }
         Ok(())
+    }
+
+    /// Reads the record at `start`; returns its length.
+    fn record(&mut self, piece: Piece<'_>, head: &Head<'_>, start: usize) -> Result<usize, Halt> {
+        let Piece { bytes, origin, turn, .. } = piece;
+        let offset = origin.offset + start as u64;
+        // Matched in place: moving it out first makes TSV slower.
+        match head.next(&bytes[start..], origin.place + offset, &mut self.found.copied) {
+            Ok((length, found)) => {
+                match found {
+                    Found::Key(key) => self.found.add(start, length, key),
+                    Found::Alone(key, flaw) => {
+                        self.tally.alone += 1;
+                        self.lacks(flaw, origin.name, offset);
+                        self.found.add(start, length, key);
+                    }
+                    Found::Missing(flaw) => {
+                        self.tally.missing += 1;
+                        self.lacks(flaw, origin.name, offset);
+                    }
+                    Found::Empty(key) => {
+                        self.tally.empty += 1;
+                        key.into_iter().for_each(|key| self.found.add(start, length, key));
+                    }
+                    Found::Bad => self.tally.bad += 1,
+                    Found::Blank => {}
+                }
+                Ok(length)
+            }
+            Err(flaw) => {
+                // The records before it are fine, in this chunk and in those before.
+                self.show(piece)?;
+                self.hand_on(piece, false)?;
+                turn.wait()?;
+                Err(self.scanner.format.error(flaw, origin.name, offset).into())
+            }
+        }
     }
 
     /// Notes the first record without its key, in case all lack it.

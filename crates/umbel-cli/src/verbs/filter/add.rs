@@ -1,23 +1,18 @@
 //! `umbel filter add`: add lines to a filter.
 
-use clap::Args;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
 use umbel::{Filter as _, KeyForm};
 use umbel_foreign::ForeignFilter;
 use umbel_sets::{Filter, LargeFilter, Options, Receipt, Report};
 
 use super::build::add_lines;
-use crate::Outcome;
 use crate::args::{ExplainArgs, ForeignArgs, NamesArgs, SecretArgs, SignArgs, TrustArgs, Work};
 use crate::filters::{self, Keys};
 use crate::lines::{self, OutputPath, RowsOf, Source};
 use crate::output::only_print;
-use crate::report::Run;
-use crate::verb::Verb;
 use crate::verbs::explain;
+use crate::verbs::prelude::*;
 use crate::wrapped::{self, Signing};
 
 /// Add lines to a filter

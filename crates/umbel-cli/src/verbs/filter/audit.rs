@@ -1,11 +1,8 @@
 //! `umbel filter audit`: what the holder of a filter learns about its keys.
 
-use clap::{Args, ValueHint};
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use umbel::{Algorithm, AnyFilter, Filter as _, KeyHash, Variant};
 use umbel_numbers::{Count, Rate};
@@ -14,7 +11,6 @@ use umbel_report::receipt::estimate_within;
 use umbel_sets::{Filter, Options};
 use umbel_share::audit::{Cover, Expected, Hits, Listing, block_rates, posterior};
 
-use crate::Outcome;
 use crate::args::{
     ExplainArgs, ForeignArgs, FormatArgs, NamesArgs, OutputArgs, SecretArgs, TrustArgs, Work,
 };
@@ -24,8 +20,8 @@ use crate::output::{check_target, only_print, refuse_in_place_of, write_text};
 use crate::report::add_warnings;
 use crate::standard::{self, is_standard};
 use crate::target::FileType;
-use crate::verb::Verb;
 use crate::verbs::explain;
+use crate::verbs::prelude::*;
 
 /// Estimate what someone who has a filter can learn about its keys
 ///

@@ -1,22 +1,17 @@
 //! `umbel filter convert` and `umbel filter fold`: a filter in another form, or smaller.
 
-use clap::{Args, ValueHint};
 use std::fmt::Display;
-use std::path::PathBuf;
 use std::str::FromStr;
-use umbel_numbers::KeyCount;
 
-use anyhow::{Context, Result, bail};
 use umbel::{Filter as _, Kind, Scheme};
 use umbel_foreign::ForeignFilter;
+use umbel_numbers::KeyCount;
 use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
-use crate::Outcome;
 use crate::args::{ReadArgs, ReplaceArgs, SignArgs, Voice};
 use crate::choices;
-use crate::report::Run;
 use crate::target::FileType;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 use crate::{filters, wrapped};
 
 /// What a filter is converted to.

@@ -1,26 +1,21 @@
 //! `umbel filter delta` and `umbel filter patch`: what changed in a filter, and its new version.
 
-use clap::{Args, ValueHint};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
 use umbel_io::PageReader;
 use umbel_sets::Progress;
 use umbel_share::delta::{Decoder, Encoder};
 use umbel_share::{Content, FileKind, Trust, pack, receive};
 
 use super::pack::{WriteArgs, finish};
-use crate::Outcome;
 use crate::args::{MostArgs, ReplaceArgs, SignArgs, TrustArgs, Voice};
 use crate::atomic::Existing;
 use crate::filters;
-use crate::report::Run;
 use crate::standard::is_standard;
 use crate::target::FileType;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 use crate::wrapped::{self, Signing};
 
 /// Write what changed between two versions of a filter

@@ -4,19 +4,15 @@
 //! M. Ceglowski, Using Bloom Filters (perl.com, 2004): apples at 3, 12 and 11, plums at 11, 1 and 8 of 14 bits; mango,
 //! never inserted, has 8, 3 and 12 and passes.
 
-use clap::Args;
-
-use anyhow::Result;
 use umbel::{Classic, Filter, KeyHasher, Kind, Plan};
+use umbel_numbers::counted;
 use umbel_report::words::{Shown, example};
 
-use crate::Outcome;
 use crate::args::OutputArgs;
 use crate::output::{check_target, write_text};
 use crate::report::wrapped;
 use crate::target::FileType;
-use crate::verb::Verb;
-use umbel_numbers::counted;
+use crate::verbs::prelude::*;
 
 /// Show step by step how a Bloom filter works
 ///

@@ -1,9 +1,5 @@
 //! `umbel filter info`: the receipt of a filter, or what is in an index.
 
-use clap::{Args, ValueHint};
-use std::path::{Path, PathBuf};
-
-use anyhow::{Result, bail};
 use serde_json::json;
 use umbel::{Algorithm, Filter as _};
 use umbel_report::receipt::{
@@ -11,12 +7,11 @@ use umbel_report::receipt::{
 };
 use umbel_sets::Filter;
 
-use crate::Outcome;
 use crate::args::{OutputArgs, ReadArgs, Voice};
 use crate::output::{check_target, refuse_in_place_of, write_text};
 use crate::standard::{check_once, is_standard};
 use crate::target::FileType;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 use crate::{filters, pictures, report, standard};
 
 /// Print what a filter holds: size, fill, estimated keys and false positive rate now

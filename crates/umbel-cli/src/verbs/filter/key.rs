@@ -1,22 +1,19 @@
 //! `umbel filter key`: secrets of keyed filters, and signing keys.
 
-use clap::{Args, Subcommand, ValueHint};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 use umbel::Secret;
 use umbel_share::sign::SecretKey;
 
-use crate::Outcome;
 use crate::args::Voice;
 use crate::filters;
 use crate::output::print;
 use crate::report::add_warnings;
 use crate::secrets;
 use crate::standard::is_standard;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 
 /// Make secrets of keyed filters, and signing keys
 ///

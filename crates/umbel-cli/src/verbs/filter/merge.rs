@@ -1,19 +1,14 @@
 //! `umbel filter merge`: one filter from several.
 
-use anyhow::{Context, Result, bail};
-use clap::{Args, ValueHint};
-use std::path::PathBuf;
 use umbel::{MergeError, Scheme};
 use umbel_foreign::ForeignFilter;
 use umbel_report::compare::{Merged, check_same_keys};
 use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
 use super::prefixes;
-use crate::Outcome;
 use crate::args::{ReadArgs, SignArgs, Voice};
-use crate::report::Run;
 use crate::target::FileType;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 use crate::{filters, wrapped};
 
 /// Merge filters into one with the keys of all

@@ -1,16 +1,12 @@
 //! `umbel filter overlap`: what two filters share, estimated from their bits.
 
-use anyhow::Result;
-use clap::Args;
-use std::path::PathBuf;
 use umbel_report::compare::Compared;
 use umbel_sets::Filter;
 
-use crate::Outcome;
 use crate::args::{OutputArgs, ReadArgs, Voice};
 use crate::output::{check_target, refuse_in_place_of, write_text};
 use crate::target::FileType;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 use crate::{filters, report};
 
 /// Estimate from two filters how much their lists share

@@ -1,21 +1,16 @@
 //! `umbel filter pack` and `umbel filter unpack`: make filters as small as possible for sending.
 
-use clap::{Args, ValueHint};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
 use umbel_io::PageReader;
 use umbel_sets::{Progress, Report};
 use umbel_share::pack::Encoder;
 use umbel_share::{Content, FileKind, ShareError, receive};
 
-use crate::Outcome;
 use crate::args::{MostArgs, ReplaceArgs, SignArgs, TrustArgs, Voice};
-use crate::report::Run;
 use crate::target::FileType;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 use crate::{filters, wrapped};
 
 /// Where a file goes.

@@ -1,24 +1,19 @@
 //! `umbel filter query`: the lines that may be in a filter, or in any or all of several, or those that certainly are not.
 
-use clap::{Args, ValueHint};
 use std::io;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
 use umbel::{KeyForm, Secret};
 use umbel_foreign::KeyType;
 use umbel_sets::{Filter, Labels, LargeFilter, Options, Query};
 
-use crate::Outcome;
 use crate::args::{ForeignArgs, LABELS, LinesArgs, NamesArgs, SecretArgs, TrustArgs};
 use crate::choices;
 use crate::filters::{self, Keys};
 use crate::formats::{self, NotAFilter};
 use crate::lines::{self, RowsOf};
 use crate::output::{check_lines, only_print, print, refuse_in_place_of, write_result};
-use crate::report::Run;
 use crate::standard::{check_once, name};
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 use crate::verbs::{answer, explain};
 
 /// Print the lines that may be in a filter

@@ -1,23 +1,19 @@
 //! `umbel filter remove`: remove lines from a counting filter.
 
-use clap::Args;
 use std::io::Write;
-use std::path::PathBuf;
 
-use anyhow::{Context, Result};
 use umbel::Filter as _;
+use umbel_numbers::{Count, Rate};
 use umbel_sets::{Filter, Report};
 
-use crate::Outcome;
 use crate::args::{ExplainArgs, ForeignArgs, NamesArgs, SecretArgs, SignArgs, TrustArgs, Work};
 use crate::filters::{self, Keys, Locked};
 use crate::lines::{self, OutputPath, RowsOf};
 use crate::output::only_print;
 use crate::report::{Run, say};
-use crate::verb::Verb;
 use crate::verbs::explain;
+use crate::verbs::prelude::*;
 use crate::wrapped;
-use umbel_numbers::{Count, Rate};
 
 /// Remove lines from a counting filter
 ///

@@ -1,21 +1,17 @@
 //! `umbel filter sign` and `umbel filter verify`: signatures of files.
 
-use clap::Args;
-use serde_json::json;
 use std::io::{self, Read, Seek, Write};
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use serde_json::json;
 use umbel_io::PageReader;
 use umbel_share::Trust;
 use umbel_share::sign::Signature;
 
-use crate::Outcome;
 use crate::args::{FormatArgs, Voice};
 use crate::atomic::Existing;
 use crate::output::print;
 use crate::report::{add_warnings, printable};
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 use crate::wrapped::{self, Signing};
 use crate::{filters, formats};
 

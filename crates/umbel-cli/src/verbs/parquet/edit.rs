@@ -1,23 +1,19 @@
 //! `umbel parquet add` and `umbel parquet remove`: adds filters to a Parquet file, or removes them.
 
-use clap::Args;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
 
-use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use umbel_numbers::{Count, Fpp, Rate, Size, counted};
 use umbel_parquet::look_up::Values;
 use umbel_parquet::{Added, Edit, Edited, Plan, Reason, Removal};
 
-use crate::Outcome;
 use crate::args::{ExplainArgs, OutputArgs, Work};
 use crate::lines;
 use crate::output::{only_print, stdout};
 use crate::report::{Run, say};
 use crate::target::{self, FileType};
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 
 /// A Parquet file that is changed, and where it goes.
 #[derive(Debug, Args)]

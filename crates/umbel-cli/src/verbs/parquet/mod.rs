@@ -2,9 +2,7 @@
 
 mod edit;
 
-use clap::{Args, ValueHint};
 use std::fs::File;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
@@ -14,13 +12,13 @@ use umbel_parquet::report::{Chunk, ParquetFile, TITLES};
 use umbel_parquet::which::{Hit, RowGroup, Searched, Which};
 use umbel_sets::{Error, ErrorBound, KeyBatch, Options, Report, Resources, room_left};
 
-use crate::Outcome;
 use crate::args::{OutputArgs, Voice, Work};
 use crate::lines;
 use crate::output::{check_target, refuse_in_place_of, write_lines, write_text};
 use crate::report::{Run, note, say};
 use crate::standard::is_standard;
 use crate::verb::{Entry, Group, Noun, Verb};
+use crate::verbs::prelude::*;
 
 /// List filters: row group, column, size, set bits, keys and rate now
 #[derive(Debug, Args)]

@@ -1,19 +1,15 @@
 //! `umbel filter build --copies`: filters of one list that each reveal little.
 
-use std::path::PathBuf;
-
-use anyhow::{Result, bail};
 use umbel::{AnyFilter, Filter as _, KeyForm};
 use umbel_sets::{Filter, Report};
 use umbel_share::noisy::Copies;
 
 use super::BuildArgs;
-use crate::Outcome;
 use crate::lines::{self, OutputPath, RowsOf};
 use crate::output::only_print;
-use crate::report::Run;
 use crate::target::FileType;
 use crate::verbs::explain;
+use crate::verbs::prelude::*;
 use crate::{filters, standard};
 
 /// The rate of each copy, unless one is given.

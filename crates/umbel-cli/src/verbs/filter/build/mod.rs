@@ -5,11 +5,10 @@ mod goal;
 pub(in crate::verbs) mod prefixes;
 mod since;
 
-use clap::{Args, ValueHint};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use prefixes::{FAMILIES, NO_PREFIXES};
+use since::Base;
 use umbel::{
     AnyFilter, Attributes, Filter as _, KeyDescription, KeyForm, KeyHasher, Kind, Plan, Variant,
 };
@@ -19,7 +18,6 @@ use umbel_numbers::{Bytes, Count, Fpp, KeyCount};
 use umbel_sets::{BloomierBuild, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
 
-use crate::Outcome;
 use crate::args::{
     ExplainArgs, ForeignArgs, ListArgs, NamesArgs, ReplaceArgs, SecretArgs, SignArgs, Work,
 };
@@ -27,14 +25,11 @@ use crate::atomic::Existing;
 use crate::choices;
 use crate::lines::{self, OutputPath, RowsOf, Source};
 use crate::output::{only_print, print, refuse_in_place_of};
-use crate::report::Run;
 use crate::target::FileType;
-use crate::verb::Verb;
 use crate::verbs::explain;
+use crate::verbs::prelude::*;
 use crate::wrapped::Signing;
 use crate::{filters, param, report, wrapped};
-use prefixes::{FAMILIES, NO_PREFIXES};
-use since::Base;
 
 /// What copies of a list do without.
 const NO_COPIES: [&str; 11] = [

@@ -1,10 +1,8 @@
 //! `umbel filter build --since`: a filter with an older one's plan, and the delta to it.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
 use umbel::internals::format::Reader;
 use umbel::{Filter, KeyForm, KeyHasher, Kind, Plan, Secret};
 use umbel_sets::{Options, Progress};
@@ -14,10 +12,10 @@ use super::BuildArgs;
 use crate::args::{ForeignArgs, TrustArgs};
 use crate::atomic::Existing;
 use crate::filters::{self, Keys, Opened};
-use crate::report::Run;
 use crate::standard::is_standard;
 use crate::target::FileType;
 use crate::verbs::filter::delta;
+use crate::verbs::prelude::*;
 use crate::wrapped::Signing;
 
 /// The older filter.

@@ -3,20 +3,16 @@
 mod ship;
 mod table;
 
-use anyhow::Result;
-use clap::{Args, ValueHint};
 use serde_json::json;
-use std::path::PathBuf;
 use umbel_numbers::{Bytes, Fpp, KeyCount, Nanoseconds, Span};
 use umbel_report::advice::{Advice, Costs, Goal, Verdict, advise};
 use umbel_report::plan as report;
 
-use crate::Outcome;
 use crate::args::OutputArgs;
 use crate::output::{check_target, write_text};
 use crate::pictures::{self, Saved};
 use crate::target::FileType;
-use crate::verb::Verb;
+use crate::verbs::prelude::*;
 
 /// Rank the kinds of filters for a goal, with the size, rate and speed of each
 ///
