@@ -105,8 +105,7 @@ fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
 /// What was measured of commands over whole files.
 fn whole(what: &str, job: &str, commands: &[&str]) -> Vec<f64> {
     let file = match job {
-        "diff" => "files-20261202T020355Z.jsonl",
-        _ if job.starts_with("join") => "files-20261201T213932Z.jsonl",
+        _ if job == "diff" || job.starts_with("join") => "files-20261202T065254Z.jsonl",
         _ => "files-20261201T165332Z.jsonl",
     };
     let of = |command: &&str| runs(file, |run| run.job == job && run.command == *command);
