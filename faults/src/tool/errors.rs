@@ -341,7 +341,7 @@ fn judge(
                 .any(|words| message.contains(words)),
             sort => sort == Sort::Stack,
         };
-    if ended.how != How::Exit(2) && !aborted {
+    if ended.how != How::Exit(2) && !aborted && !warned {
         return finding("neither the answer nor an error".into());
     }
     if message.is_empty() && !aborted {
