@@ -104,10 +104,9 @@ fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
 
 /// What was measured of commands over whole files.
 fn whole(what: &str, job: &str, commands: &[&str]) -> Vec<f64> {
-    let file = match job {
-        _ if job == "diff" || job.starts_with("join") => "files-20261202T065254Z.jsonl",
-        _ => "files-20261201T165332Z.jsonl",
-    };
+    let is_later = job == "diff" || job.starts_with("join");
+    let file =
+        if is_later { "files-20261202T065254Z.jsonl" } else { "files-20261201T165332Z.jsonl" };
     let of = |command: &&str| runs(file, |run| run.job == job && run.command == *command);
     let each = |measured: fn(Vec<Run>) -> f64| {
         commands.iter().map(|command| measured(of(command))).collect()
