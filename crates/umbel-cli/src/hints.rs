@@ -219,7 +219,7 @@ fn delimiter_of(start: &[u8], told: u8) -> Option<u8> {
 
 /// Why lines that look the same may not be equal: the line ends of different systems.
 pub(crate) fn of_line_ends(inputs: &[Input], form: &Form) -> Option<String> {
-    let ends = line_ends(inputs, form);
+    let ends: Vec<_> = line_ends(inputs, form).collect();
     let with = |wanted| ends.iter().find(|(_, ends)| *ends == wanted).map(|(name, _)| name);
     if let Some(mixed) = with([true, true]) {
         return Some(format!(
@@ -258,19 +258,19 @@ pub(crate) fn of_tables(inputs: &[Input], form: &Form) -> Option<String> {
 
 /// What is in keys that are lines, and in no key that other systems make of them.
 pub(crate) fn of_keys(inputs: &[Input], form: &Form) -> Option<String> {
-    let (name, _) = line_ends(inputs, form).into_iter().find(|(_, [_, crlf])| *crlf)?;
+    let (name, _) = line_ends(inputs, form).find(|(_, [_, crlf])| *crlf)?;
     Some(format!(
         "{name}: lines end with CR LF, and the CR is part of the key; --crlf leaves it out"
     ))
 }
 
 /// The line ends of inputs, where they count, as [`Input::line_ends`] says; by less of each if there are many.
-fn line_ends<'a>(inputs: &'a [Input], form: &Form) -> Vec<(&'a str, [bool; 2])> {
+fn line_ends<'a>(inputs: &'a [Input], form: &Form) -> impl Iterator<Item = (&'a str, [bool; 2])> {
     let Normalization { crlf, trim, read, .. } = &form.normalization;
     let counts = form.records == Records::Lines(b'\n') && !crlf && !trim && read.is_none();
     let part = if inputs.len() > MOST { 4 << 10 } else { 64 << 10 };
-    let ends = |input: &'a Input| Some((input.name(), input.line_ends(part).ok()?));
-    inputs.iter().filter(|_| counts).filter_map(ends).collect()
+    let counted = inputs.iter().filter(move |_| counts);
+    counted.filter_map(move |input| Some((input.name(), input.line_ends(part).ok()?)))
 }
 
 fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static str> {

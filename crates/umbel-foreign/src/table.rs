@@ -60,6 +60,9 @@ pub enum TableError {
         /// The version, kind or name found.
         found: String,
     },
+    /// Its filter has prefixes of the keys, and not the keys themselves.
+    #[error("the table's filter has only prefixes of its keys, so it cannot be asked for a key")]
+    PrefixesOnly,
     /// It has no filter.
     #[error(
         "the table has no filter; its writer needs a filter policy, such as NewBloomFilterPolicy(10)"
@@ -80,7 +83,8 @@ pub struct Table {
     pieces: Vec<Piece>,
     /// LevelDB: the bytes of the file for each filter, as a power of two.
     shift: Option<u32>,
-    index: Option<Index>,
+    /// If it is not read, what is unsupported, and which.
+    index: Result<Index, (&'static str, String)>,
 }
 
 /// For each data block, a key that is not less than any of its own, and where it is.
@@ -126,8 +130,7 @@ impl Table {
     /// Reads the filters and, if it can, the index of a file of `length` bytes; `read` fills bytes from an offset on. No
     /// block may have more than `most` bytes.
     ///
-    /// Cost: reads the end of the file and those blocks; the index of a RocksDB table that is compressed with anything but
-    /// Snappy is left out.
+    /// Cost: reads the end of the file and those blocks; a RocksDB index compressed by anything but Snappy is left out.
     ///
     /// # Errors
     /// Errors of the file.
@@ -171,10 +174,9 @@ impl Table {
             name => return Err(unsupported("a filter", name.escape_ascii())),
         };
         let index = match file.index(&metaindex) {
-            Ok(index) => Some(index),
             // Without it, a filter for all keys still answers.
-            Err(TableError::Unsupported { what, .. }) if shift.is_none() && what != KEYS => None,
-            Err(error) => return Err(error),
+            Err(TableError::Unsupported { what, found }) if shift.is_none() => Err((what, found)),
+            index => Ok(index?),
         };
         Ok(Self { format, pieces, shift, index })
     }
@@ -203,8 +205,7 @@ impl Table {
     /// # Errors
     /// [`TableError::Unsupported`] if the index was not read.
     pub fn block_of(&self, key: &[u8]) -> Result<Option<Range<u64>>, TableError> {
-        let index =
-            self.index.as_ref().ok_or_else(|| unsupported("an index", "with compression"))?;
+        let index = self.index.as_ref().map_err(|(what, found)| unsupported(what, found))?;
         let at = index.partition_point(|(last, _)| last.as_slice() < key);
         Ok(index.get(at).map(|(_, block)| block.clone()))
     }
@@ -236,13 +237,10 @@ impl Table {
 pub fn keys(block: &[u8]) -> Result<Vec<Vec<u8>>, TableError> {
     let (content, [compression, ..]) =
         block.split_last_chunk::<{ TRAILER as usize }>().ok_or(TableError::Short)?;
-    let content = decompressed(content.to_vec(), *compression, u64::MAX)?;
+    let content = decompressed(content.to_vec(), *compression, 0, u64::MAX)?;
     let entries = entries(&content, plain)?;
     entries.iter().map(|(key, _)| Ok(user_key(key)?.to_vec())).collect()
 }
-
-/// What a filter without whole keys cannot be asked for.
-const KEYS: &str = "a filter of whole keys";
 
 fn unsupported(what: &'static str, found: impl ToString) -> TableError {
     TableError::Unsupported { what, found: found.to_string() }
@@ -367,7 +365,7 @@ impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
             return Err(TableError::Damaged { offset });
         }
         let compression = content.pop().ok_or(TableError::Short)?;
-        decompressed(content, compression, self.most)
+        decompressed(content, compression, offset, self.most)
     }
 
     /// Reads the index.
@@ -390,7 +388,7 @@ impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
         };
         let by_prefixes = (&b"rocksdb.block.based.table.whole.key.filtering"[..], &b"0"[..]);
         if properties.iter().flatten().any(|(name, value)| (&name[..], *value) == by_prefixes) {
-            return Err(unsupported(KEYS, "which has their prefixes alone"));
+            return Err(TableError::PrefixesOnly);
         }
         let content = self.block(index)?;
         if property("rocksdb.block.based.table.index.type")? != 0 {
@@ -455,22 +453,24 @@ fn leveldb_pieces(content: &[u8], end: u64) -> Result<(u32, Vec<Piece>), TableEr
     Ok((shift.into(), pieces))
 }
 
-/// A block, decompressed.
-fn decompressed(content: Vec<u8>, compression: u8, most: u64) -> Result<Vec<u8>, TableError> {
-    match compression {
-        0 => Ok(content),
+/// The block at `offset`, decompressed.
+fn decompressed(block: Vec<u8>, kind: u8, offset: u64, most: u64) -> Result<Vec<u8>, TableError> {
+    match kind {
+        0 => Ok(block),
         1 => {
             /// The maximum bytes of text per byte of Snappy: three bytes copy up to 64.
             const EXPANDS: u64 = 22;
-            let bytes = snap::raw::decompress_len(&content).map_err(|_| TableError::Short)? as u64;
-            if bytes > EXPANDS * content.len() as u64 {
+            let bytes = snap::raw::decompress_len(&block).map_err(|_| TableError::Short)? as u64;
+            if bytes > EXPANDS * block.len() as u64 {
                 return Err(TableError::Short);
             }
             if bytes > most {
-                return Err(TableError::TooLarge { offset: 0, bytes, limit: most });
+                return Err(TableError::TooLarge { offset, bytes, limit: most });
             }
-            snap::raw::Decoder::new().decompress_vec(&content).map_err(|_| TableError::Short)
+            snap::raw::Decoder::new().decompress_vec(&block).map_err(|_| TableError::Short)
         }
+        4 | 5 => Err(unsupported("blocks compressed by", "LZ4")),
+        7 => Err(unsupported("blocks compressed by", "Zstandard")),
         other => Err(unsupported("compression of kind", other)),
     }
 }
@@ -699,11 +699,15 @@ mod tests {
     fn blocks_of_snappy_are_read_up_to_the_limit() {
         let text = b"key".repeat(100);
         let block = snap::raw::Encoder::new().compress_vec(&text).unwrap();
-        assert_eq!(decompressed(block.clone(), 1, 300).unwrap(), text);
-        let error = decompressed(block, 1, 299).unwrap_err();
-        assert!(matches!(error, TableError::TooLarge { bytes: 300, limit: 299, .. }), "{error}");
+        assert_eq!(decompressed(block.clone(), 1, 7, 300).unwrap(), text);
+        let error = decompressed(block, 1, 7, 299).unwrap_err();
+        assert!(
+            matches!(error, TableError::TooLarge { offset: 7, bytes: 300, limit: 299 }),
+            "{error}"
+        );
+        assert!(decompressed(vec![], 4, 7, 0).unwrap_err().to_string().contains("by LZ4"));
         // Four bytes that claim to be 2^20.
-        let error = decompressed(vec![0x80, 0x80, 0x40, 0], 1, u64::MAX).unwrap_err();
+        let error = decompressed(vec![0x80, 0x80, 0x40, 0], 1, 7, u64::MAX).unwrap_err();
         assert!(matches!(error, TableError::Short), "{error}");
     }
 
@@ -782,7 +786,7 @@ mod tests {
         let file = with_property("rocksdb.index.value.is.delta.encoded", &[1]);
         assert!(matches!(open(&file), Err(TableError::Short)));
         let file = with_property("rocksdb.block.based.table.whole.key.filtering", b"0");
-        assert!(matches!(open(&file), Err(TableError::Unsupported { what: KEYS, .. })));
+        assert!(matches!(open(&file), Err(TableError::PrefixesOnly)));
     }
 
     #[test]

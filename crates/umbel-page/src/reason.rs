@@ -178,9 +178,7 @@ fn of_table(error: &TableError) -> Option<Reason> {
     Some(match error {
         TableError::Short | TableError::Damaged { .. } => Reason::Broken,
         TableError::NoFilter => Reason::NoFilter,
-        TableError::TooLarge { bytes, limit, .. } => {
-            Reason::TooLarge { bytes: *bytes, most: *limit }
-        }
+        &TableError::TooLarge { bytes, limit: most, .. } => Reason::TooLarge { bytes, most },
         TableError::Filter(error) => return of_foreign(error),
         _ => return None,
     })
