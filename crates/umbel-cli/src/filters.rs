@@ -320,7 +320,7 @@ fn check_description(
     };
     let assumed = form.unwrap_or(KeyForm::Text);
     read_keys_as(assumed, matches!(keys, Keys::Added(..)), options)?;
-    umbel_sets::keys_of(kind, &options.form, &names.names, assumed)
+    umbel_sets::describe_keys(kind, &options.form, &names.names, assumed)
         .and_then(|wanted| Ok(description.check(kind, &wanted)?))
         .with_context(|| path.display().to_string())?;
     Ok(form)

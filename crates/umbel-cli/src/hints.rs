@@ -282,7 +282,7 @@ fn of_jobs(error: &umbel_sets::Error, verb: Option<&Entry>) -> Option<&'static s
     Some(match error {
         Error::Filter(error) => return of_filters(error),
         Error::Directory(name) if name != STANDARD => "--recursive reads all files in it",
-        Error::SeenRows => {
+        Error::UnseenRows => {
             "with a filter of rows, run umbel filter query -v and then umbel filter add"
         }
         Error::Memory { .. }

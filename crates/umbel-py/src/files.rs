@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 
 use anyhow::{Context, bail};
 use umbel::{AnyFilter, FileError, Filter as _, KeyHasher, MappedFile, Secret};
+use umbel_foreign::recognized::{Recognized, other, perhaps, unknown};
 use umbel_foreign::{Foreign, ForeignFilter, Format, Parameters};
 use umbel_io::atomic::{self, Existing};
 use umbel_io::{PageReader, State, wrapped};
@@ -420,18 +421,10 @@ pub(crate) fn decode(
         Err(error @ FileError::NotUmbel(..)) => error,
         Err(error) => return Err(error.into()),
     };
-    let found = umbel_foreign::recognize(data);
-    match &found[..] {
-        [(format, true), ..] => foreign(*format),
-        [] => {
-            Err(Failure::Value(format!("{refused}, or give its format if another system wrote it")))
-        }
-        some => {
-            let names: Vec<_> = some.iter().map(|(format, _)| format.name()).collect();
-            Err(Failure::Value(format!(
-                "{refused}, or give its format if another system wrote it: its content could be that of {}",
-                names.join(", ")
-            )))
-        }
-    }
+    Err(Failure::Value(match Recognized::of(data) {
+        Recognized::One(format) => return foreign(format),
+        Recognized::Perhaps(formats) => perhaps(refused, &formats),
+        Recognized::Other(content) => other(refused, content),
+        Recognized::Unknown => unknown(refused),
+    }))
 }

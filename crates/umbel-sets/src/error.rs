@@ -80,7 +80,7 @@ pub enum Error {
     #[error(
         "the filter holds rows, so it cannot record which lines were seen; name a filter of keys"
     )]
-    SeenRows,
+    UnseenRows,
     /// A filter could not be saved.
     #[error("{0}")]
     Save(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -40,17 +40,17 @@ pub struct Input {
     pub(crate) copied: bool,
     /// Whether some of its keys were written as two records, a number of JSON and a text.
     pub(crate) doubled: bool,
-    _held: Held,
+    _held: InputMemory,
 }
 
 /// Memory of an input: a run may have 65,535 inputs, and more in lists.
 #[derive(Debug)]
-struct Held(u64);
+struct InputMemory(u64);
 
 /// The bytes of all inputs of the process.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
-impl Held {
+impl InputMemory {
     /// The memory of an input with this name, including its path, its tallies and its places.
     fn of(name: &str) -> Self {
         // 730 bytes were measured, with names of 107.
@@ -60,7 +60,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for InputMemory {
     fn drop(&mut self) {
         HELD.fetch_sub(self.0, Ordering::Relaxed);
     }
@@ -100,7 +100,7 @@ struct Stamp {
 impl Input {
     fn new(name: String, stamp: Stamp, edges: u64, handle: Handle) -> Self {
         Self {
-            _held: Held::of(&name),
+            _held: InputMemory::of(&name),
             name,
             stamp,
             edges,
@@ -150,7 +150,7 @@ impl Input {
     /// The same input once more.
     pub(crate) fn again(&self) -> Self {
         Self {
-            _held: Held::of(&self.name),
+            _held: InputMemory::of(&self.name),
             name: self.name.clone(),
             bytes: self.bytes.clone(),
             stamp: self.stamp.clone(),
@@ -495,7 +495,7 @@ mod tests {
         let all = || HELD.load(Ordering::Relaxed);
         // 4 MiB: less than the program has to spare, and much more than the inputs of other tests in the meantime.
         let before = all();
-        let held = Held::of(&"n".repeat(1 << 20));
+        let held = InputMemory::of(&"n".repeat(1 << 20));
         let with = all();
         drop(held);
         let without = all();

@@ -29,7 +29,7 @@
 //! - [`SetOperation`] compares lines or records with keys ([`Records`]): distinct lines, lines in several inputs, lines in
 //!   one input alone, semi-joins and anti-joins. [`Diff`] compares two files row by row, and [`Join`] puts
 //!   the rows of two files with the same key side by side.
-//! - [`insert`], [`Query`], [`remove`] and [`Seen`] connect lines with a [`Filter`] of umbel or of another system;
+//! - [`insert`], [`Query`], [`remove`] and [`Unseen`] connect lines with a [`Filter`] of umbel or of another system;
 //!   [`build_in_pieces`] and [`query_in_pieces`] do so with filters larger than the memory cap.
 //! - [`Query::of_list`] finds the lines whose key, an address or host, has a prefix in a list.
 //! - [`Report`] holds what a job read, wrote and found; [`Error`] names the input and the place where it stopped.
@@ -86,7 +86,7 @@ pub use budget::{LEAST_MEMORY, most_threads};
 pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
     BloomierBuild, Filter, FindPrefixes, ForeignLines, LargeFilter, LongestPrefix, Query, Receipt,
-    add_in_pieces, build_in_pieces, build_lists, count, count_keys, hits, insert, keys_of,
+    add_in_pieces, build_in_pieces, build_lists, count, count_keys, describe_keys, hits, insert,
     query_in_pieces, remove, room_left,
 };
 pub use input::{Input, ReadFrom, SpoolWriter};
@@ -102,7 +102,7 @@ pub use records::{
 pub use report::{Changes, ErrorBound, Joined, Progress, Report};
 pub use rows::{Rows, Start};
 pub use temporary::TempFolders;
-pub use unseen::{Checkpoint, Recorder, Save, Seen, SeenInPieces, journal};
+pub use unseen::{Checkpoint, Recorder, Save, Unseen, UnseenInPieces, journal};
 
 use std::sync::Arc;
 

@@ -51,7 +51,7 @@ impl Report {
 }
 
 /// The tallies of a job's passes over its inputs, and the hash used for them.
-pub(crate) type Seen = (LineHasher, Vec<Option<Tally>>);
+pub(crate) type EarlierPasses = (LineHasher, Vec<Option<Tally>>);
 
 /// The passes of a job that reads its inputs more than once: all passes over an input must see the same lines.
 pub(crate) struct Passes {
@@ -66,7 +66,7 @@ impl Passes {
     }
 
     /// Records a finished pass over those in `range` of all `inputs`.
-    pub(crate) fn seen(
+    pub(crate) fn record(
         &mut self,
         inputs: &[Input],
         range: Range<usize>,

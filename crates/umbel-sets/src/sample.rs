@@ -21,7 +21,7 @@ const PART: u64 = if cfg!(test) { 1 } else { 32 };
 /// Lines of a few pieces of inputs.
 pub(crate) struct Sample {
     /// The pieces that contain each line, by a hash of its key.
-    seen: HashMap<u64, Met>,
+    seen: HashMap<u64, Occurrences>,
     /// Lines read.
     read: u64,
     /// Lines read, counting equal ones of one piece once.
@@ -34,7 +34,7 @@ pub(crate) struct Sample {
 
 /// How often a line was read, the number of pieces that contain it, and the last of those.
 #[derive(Clone, Copy)]
-struct Met {
+struct Occurrences {
     pieces: u32,
     /// How often it was read.
     count: u32,
@@ -67,7 +67,7 @@ impl Sample {
         sample.seen.reserve(keys.iter().map(Vec::len).sum());
         for (piece, keys) in (0..).zip(&keys) {
             for &key in keys {
-                let new = Met { pieces: 0, count: 0, last: u64::MAX };
+                let new = Occurrences { pieces: 0, count: 0, last: u64::MAX };
                 let met = sample.seen.entry(key).or_insert(new);
                 met.count += 1;
                 if met.last != piece {
@@ -128,7 +128,7 @@ impl Sample {
         if self.lines == 0 || other.lines == 0 {
             return Some(0);
         }
-        let last = |(key, met): (&u64, &Met)| Some((met.last, other.seen.get(key)?.last));
+        let last = |(key, met): (&u64, &Occurrences)| Some((met.last, other.seen.get(key)?.last));
         let both: Vec<_> = self.seen.iter().filter_map(last).collect();
         let met = both.len();
         for (whole, pieces) in [

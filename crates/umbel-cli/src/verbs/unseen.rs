@@ -18,7 +18,7 @@ use umbel_numbers::{Fpp, KeyCount, counted};
 use umbel_sets::journal::{self, Journal, JournaledFile, Notes, OutputState, Reached};
 use umbel_sets::{
     Checkpoint, Header, Input, LargeFilter, Options, Receipt, Recorder, Records, Report, RowsOf,
-    Seen, SeenInPieces, sources,
+    Unseen, UnseenInPieces, sources,
 };
 
 use super::explain;
@@ -119,15 +119,19 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
         let kind = if args.keys.is_some() { Kind::Blocked } else { Kind::Scalable };
         let kind = args.kind.unwrap_or(kind.into());
         if kind.kind().rows() {
-            return Err(umbel_sets::Error::SeenRows.into());
+            return Err(umbel_sets::Error::UnseenRows.into());
         }
         let plan = Plan::for_keys(kind, keys, args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0))?;
         if args.explain.explain {
             return only_print(explain::plan(&plan, args.work.voice.json));
         }
         let hasher = secret.clone().map_or_else(KeyHasher::default, KeyHasher::keyed);
-        let keys =
-            umbel_sets::keys_of(kind.kind(), &options.form, &args.names.names, KeyForm::Text)?;
+        let keys = umbel_sets::describe_keys(
+            kind.kind(),
+            &options.form,
+            &args.names.names,
+            KeyForm::Text,
+        )?;
         // Something else in the journal's place stops the run before a filter is made.
         Notes::of(path)?;
         // Another run may have created it meanwhile; then use that file.
@@ -160,7 +164,7 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     if output.goes_on {
         recorder.continue_output(output.under, output.has);
     }
-    let job = Seen::new(&mut filter, recorder)?;
+    let job = Unseen::new(&mut filter, recorder)?;
     until_stopped(&|| job.stop(), (path, append(args)), || {
         for source in sources {
             source.read(&options, Ok(job.room()), |lines| Ok(job.read(lines)?))?;
@@ -227,7 +231,7 @@ fn in_pieces(
     if output.goes_on {
         recorder.continue_output(output.under, output.has);
     }
-    let job = SeenInPieces::new(recorder);
+    let job = UnseenInPieces::new(recorder);
     let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), (path, append(args)), || {
         let inputs = sources::rereadable(sources, options)?;
         let mut report = Report::default();

@@ -16,7 +16,7 @@ use crate::{Error, Form, Records};
 /// # Errors
 /// [`Error::Names`] if there are names, but not one for each field; [`Error::NamesOfRows`]; [`Error::Filter`] if they
 /// are too long.
-pub fn keys_of(
+pub fn describe_keys(
     kind: Kind,
     form: &Form,
     names: &[String],

@@ -14,7 +14,7 @@ mod shards;
 
 pub use bloomier::BloomierBuild;
 pub use count::{count, count_keys};
-pub use described::keys_of;
+pub use described::describe_keys;
 pub use filter::{Filter, ForeignLines, Receipt};
 pub use insert::{insert, remove};
 pub use lists::build_lists;

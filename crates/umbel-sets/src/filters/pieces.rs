@@ -104,7 +104,7 @@ impl<'a> LargeFilter<'a> {
         let mut passes = Passes::new(inputs);
         let (all, spill) = (0..inputs.len(), |lines: &Lines<'_>| split.write(lines.hashes(), 0));
         let tallies = scanner.scan(inputs, all.clone(), &Visit::in_order(room, spill))?;
-        passes.seen(inputs, all, &tallies)?;
+        passes.record(inputs, all, &tallies)?;
         let index = pieces.index();
         let mut answers = Answers::new(pieces.count(), scanner.budget, options)?;
         let mut hashes = split.finish()?;
@@ -395,7 +395,7 @@ impl Answered<'_> {
         });
         let visit = Visit { header: Box::new(header), ..visit };
         let tallies = scanner.scan(inputs, 0..inputs.len(), &visit)?;
-        passes.seen(inputs, 0..inputs.len(), &tallies)?;
+        passes.record(inputs, 0..inputs.len(), &tallies)?;
         Ok(passes.finish_with(inputs, read, spilled))
     }
 }

@@ -69,7 +69,7 @@ impl Run<'_> {
         let visit = Visit::of_some(memory.max(budget.long_line()) / 4, doubtful, gather);
         let tallies = self.scanner.scan(self.inputs, 0..self.from, &visit)?;
         drop(visit);
-        self.seen(0..self.from, &tallies)?;
+        self.record(0..self.from, &tallies)?;
         if let Some(error) = values.and_then(Values::lack) {
             return Err(self.scanner.located(error, self.inputs));
         }

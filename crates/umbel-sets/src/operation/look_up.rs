@@ -11,7 +11,7 @@ use super::prelude::*;
 
 pub(super) struct LookUp<'a, 'o> {
     /// A filter of all gathered keys, including spilled ones; without it, every line is looked up.
-    pub(super) doubt: Option<&'a Blocked>,
+    pub(super) key_filter: Option<&'a Blocked>,
     pub(super) keys: &'a KeySet,
     pub(super) rule: Rule,
     /// Keys whose line was written, if each is written once.
@@ -57,13 +57,14 @@ impl LookUp<'_, '_> {
 
 impl Work for (&LookUp<'_, '_>, Local) {
     fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        let (LookUp { doubt, keys, rule, given, spilled, .. }, Local { picked, kept, .. }) = self;
+        let (LookUp { key_filter, keys, rule, given, spilled, .. }, Local { picked, kept, .. }) =
+            self;
         // Lines that are not looked up are all wanted, or none are.
         let wanted = rule.wants(0);
         keep.fill(wanted);
         let write = Verdict::Write(rule.count(1, 0));
         let mut next = 0;
-        keys.find_each(*doubt, lines, picked, |i, found| {
+        keys.find_each(*key_filter, lines, picked, |i, found| {
             if wanted {
                 kept.extend(iter::repeat_n(write, i - next));
                 next = i + 1;

@@ -140,7 +140,7 @@ impl SetOperation<'_> {
         let mut passes = Passes::new(self.inputs);
         let lines = |i: usize| Tally::of_lines(all.iter().map(|merged| merged.lines[i]).sum());
         let tallies: Vec<_> = (0..self.inputs.len()).map(lines).collect();
-        passes.seen(self.inputs, 0..self.inputs.len(), &tallies)?;
+        passes.record(self.inputs, 0..self.inputs.len(), &tallies)?;
         self.write_merged(all, disk, sink)?;
         Ok(Some(passes.finish(self.inputs, disk)))
     }

@@ -36,7 +36,7 @@ impl Run<'_> {
         let written = WrittenLines::shards(size, &budget, held - size.bytes())?;
         let once = Once { others: &filters, enough, written: InLine::new(written, sink) };
         let tallies = self.scanner.scan(self.inputs, 0..from, &once.visit(budget.long_line()))?;
-        self.seen(0..from, &tallies)?;
+        self.record(0..from, &tallies)?;
         let written: Vec<_> = once.written.into_shards().collect();
         let links = || written.iter().flat_map(|shard| &shard.links);
         // A pass over all bits.
@@ -65,7 +65,7 @@ impl Run<'_> {
         loop {
             let room = budget.long_line();
             let tallies = fill(&self.scanner, &self.inputs[range.clone()], &mut filter, room)?;
-            self.seen(range.clone(), &tallies)?;
+            self.record(range.clone(), &tallies)?;
             let found = tallies.iter().map(|tally| tally.lines).sum();
             if found <= filter.plan().keys() {
                 return Ok(filter);

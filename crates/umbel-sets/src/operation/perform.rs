@@ -4,7 +4,7 @@ use std::io;
 
 use super::prelude::*;
 use crate::labels::{LabelColumn, Labels};
-use crate::passes::Seen;
+use crate::passes::EarlierPasses;
 use crate::records::Empty;
 use crate::sink::Hand;
 
@@ -106,7 +106,7 @@ impl SetOperation<'_> {
     /// Like [`hand`](Self::hand), after other passes of the job over the same inputs.
     pub(super) fn hand_after<'h>(
         &self,
-        seen: Option<Seen>,
+        seen: Option<EarlierPasses>,
         hand: &'h mut Hand<'h>,
     ) -> Result<Report, Error> {
         let mut nowhere = io::sink();
@@ -114,7 +114,7 @@ impl SetOperation<'_> {
         self.write(sink.with_style(RowStyle::Handed(hand)), seen)
     }
 
-    fn write(&self, mut sink: Sink<'_>, seen: Option<Seen>) -> Result<Report, Error> {
+    fn write(&self, mut sink: Sink<'_>, seen: Option<EarlierPasses>) -> Result<Report, Error> {
         let (mut plan, mut passes) = (self.plan()?, Passes::new(self.inputs));
         if plan.steps == Steps::Merge {
             let (progress, disk) =

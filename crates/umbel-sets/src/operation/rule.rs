@@ -158,7 +158,7 @@ impl Rule {
     pub(super) fn next<'t>(
         self,
         table: &'t CountedTable,
-        met: Option<&Met>,
+        met: Option<&Matches>,
         cursor: &mut Cursor,
     ) -> Option<(u64, Selected<'t>)> {
         std::iter::from_fn(|| table.table.next(cursor))
@@ -169,7 +169,7 @@ impl Rule {
     fn select<'t>(
         self,
         CountedTable { counts, .. }: &CountedTable,
-        met: Option<&Met>,
+        met: Option<&Matches>,
         unit: u64,
         entry: &Entry<'t>,
     ) -> Option<Selected<'t>> {
@@ -191,7 +191,7 @@ impl Rule {
     pub(super) fn append(
         self,
         table: &CountedTable,
-        met: Option<&Met>,
+        met: Option<&Matches>,
         from: u64,
         runs: &mut Runs,
         memory: u64,
@@ -240,13 +240,13 @@ fn behind_holders<'t>(
 }
 
 /// In how many of the other inputs each record of a table is.
-pub(super) enum Met {
+pub(super) enum Matches {
     /// Whether it is in any: there is only one, or one is enough.
     Any(Marks),
     Inputs(Counts),
 }
 
-impl Met {
+impl Matches {
     /// For a table that has all its records.
     pub(super) fn of(table: &Table, rule: Rule) -> Self {
         match rule.others {

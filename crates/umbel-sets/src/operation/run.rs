@@ -25,8 +25,8 @@ pub(super) struct Run<'a> {
 
 impl Run<'_> {
     /// Records a finished pass; refuses inputs without any key.
-    pub(super) fn seen(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
-        self.passes.seen(self.inputs, range, tallies)?;
+    pub(super) fn record(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
+        self.passes.record(self.inputs, range, tallies)?;
         match self.rule.others {
             // These inputs are part of a job's lines, so all of them may lack keys.
             Others::Mark => Ok(()),
@@ -65,13 +65,13 @@ impl Run<'_> {
         let mut found = self.gather(gathered.clone(), seen, None, plan.compared)?;
         let files: Vec<_> = found.spilled.iter().flatten().collect();
         let room = self.scanner.budget.table(found.keys.bytes()).max(plan::LEAST_FILTER);
-        let doubt = found.keys.filter(&files, &self.scanner, room)?;
+        let key_filter = found.keys.filter(&files, &self.scanner, room)?;
         if matches!(self.rule.others, Others::Semi(2..)) {
             let others = [self.from..gathered.start, gathered.end..self.inputs.len()];
-            self.recount(others, doubt.as_ref(), &mut found)?;
+            self.recount(others, key_filter.as_ref(), &mut found)?;
         }
         sink.header(self.scanner.header(self.inputs)?.as_deref())?;
-        self.semi_join(doubt.as_ref(), found, sink)
+        self.semi_join(key_filter.as_ref(), found, sink)
     }
 
     /// Step 1. Fills the filter of all lines and the filter of doubtful ones.
@@ -85,7 +85,7 @@ impl Run<'_> {
         let build = Build::new(&mut seen, &mut filter, budget);
         let tallies = self.scanner.scan(self.inputs, 0..self.from, &build.visit(room))?;
         let keys = build.keys.into_inner();
-        self.seen(0..self.from, &tallies)?;
+        self.record(0..self.from, &tallies)?;
         Ok((seen, Doubt { filter, keys }))
     }
 
@@ -95,7 +95,7 @@ impl Run<'_> {
         let room = budget.line_beside(size.bytes());
         let mut seen = of_hashes(size)?;
         let tallies = fill(&self.scanner, &self.inputs[..self.from], &mut seen, room)?;
-        self.seen(0..self.from, &tallies)?;
+        self.record(0..self.from, &tallies)?;
         Ok(seen)
     }
 
@@ -127,7 +127,7 @@ impl Run<'_> {
         };
         let spare = budget.long_line();
         let tallies = self.scanner.scan(self.inputs, range.clone(), &probe.visit(spare))?;
-        self.seen(range, &tallies)?;
+        self.record(range, &tallies)?;
         let spilled = spilled.finish()?.into_iter().flatten().map(|file| vec![file]).collect();
         Ok(Gathered { keys: KeySet::of(keys), spilled })
     }
@@ -136,15 +136,15 @@ impl Run<'_> {
     fn recount(
         &mut self,
         others: [Range<usize>; 2],
-        doubt: Option<&Blocked>,
+        key_filter: Option<&Blocked>,
         Gathered { keys, spilled }: &mut Gathered,
     ) -> Result<(), Error> {
         let again = self.partitions(spilled.len(), Layout::Lines)?;
-        let spare = room_left(self.scanner.budget, keys, doubt);
-        let visit = recount(spare, doubt, keys, &again);
+        let spare = room_left(self.scanner.budget, keys, key_filter);
+        let visit = recount(spare, key_filter, keys, &again);
         for range in others {
             let tallies = self.scanner.scan(self.inputs, range.clone(), &visit)?;
-            self.seen(range, &tallies)?;
+            self.record(range, &tallies)?;
         }
         drop(visit);
         let again = again.finish()?.unwrap_or_default();
@@ -234,7 +234,7 @@ impl Run<'_> {
         };
         let spare = budget.long_line();
         let tallies = self.scanner.scan(self.inputs, 0..self.from, &decide.visit(spare))?;
-        self.seen(0..self.from, &tallies)?;
+        self.record(0..self.from, &tallies)?;
         let Decide { held, rest, undecided, .. } = decide;
         let held = held.into_shards().collect();
         Ok(Decided { held, rest: rest.finish()?, undecided: undecided.into_inner() })
@@ -243,7 +243,7 @@ impl Run<'_> {
     /// Steps 3 and 4 where the keys of the other inputs alone decide.
     fn semi_join(
         &mut self,
-        doubt: Option<&Blocked>,
+        key_filter: Option<&Blocked>,
         Gathered { keys, spilled }: Gathered,
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
@@ -251,35 +251,35 @@ impl Run<'_> {
         let rest = self.partitions(spilled.len(), self.scanner.layout())?;
         let mut runs = Runs::new(&self.disk, 1 << 18);
         let look_up = LookUp {
-            doubt,
+            key_filter,
             keys: &keys,
             rule,
             given: (!rule.every).then(|| keys.marks()),
             spilled: &rest,
             output: Mutex::new(look_up::SinkOrRun { sink, runs: &mut runs, late: false }),
         };
-        let spare = room_left(self.scanner.budget, &keys, doubt);
+        let spare = room_left(self.scanner.budget, &keys, key_filter);
         let tallies = self.scanner.scan(self.inputs, 0..self.from, &look_up.visit(spare))?;
         drop(look_up);
-        self.seen(0..self.from, &tallies)?;
+        self.record(0..self.from, &tallies)?;
         self.passes.report.distinct = keys.len();
         let Some(rest) = rest.finish()? else { return Ok(()) };
         runs.end();
         drop(keys);
-        let mut results = self.settle(rest, spilled, doubt, runs)?;
+        let mut results = self.settle(rest, spilled, key_filter, runs)?;
         self.write_results(&mut results, sink)
     }
 
-    /// Step 4, with the memory that the filter of doubtful lines leaves. Returns all results not yet written.
+    /// Step 4, with the memory that this filter leaves. Returns all results not yet written.
     fn settle(
         &mut self,
         lines: Vec<Spill>,
         others: Vec<Vec<Spill>>,
-        doubt: Option<&Blocked>,
+        filter: Option<&Blocked>,
         mut runs: Runs,
     ) -> Result<Results, Error> {
         let Scanner { budget, hasher, progress, .. } = &self.scanner;
-        let memory = budget.rest - doubt.map_or(0, |doubt| doubt.plan().bytes());
+        let memory = budget.rest - filter.map_or(0, |filter| filter.plan().bytes());
         let (disk, rule) = (&self.disk, self.rule);
         let settling = Settling { disk, hasher, budget: *budget, progress, memory };
         let settle =
@@ -319,7 +319,7 @@ impl Run<'_> {
         // Everything before that place is written.
         let range = self.places.input_of(from).min(self.from)..self.from;
         let tallies = self.scanner.scan(self.inputs, range.clone(), &write.visit(spare))?;
-        self.seen(range, &tallies)
+        self.record(range, &tallies)
     }
 }
 

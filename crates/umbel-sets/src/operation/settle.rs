@@ -6,7 +6,7 @@
 //! least one line and all its repeats, so this ends for any input. Equal lines and colliding hashes cost time, never memory.
 
 use super::prelude::*;
-use super::rule::Met;
+use super::rule::Matches;
 use crate::Progress;
 
 /// A partition.
@@ -96,7 +96,7 @@ impl Rule {
         let Settling { hasher, budget, memory, .. } = settling;
         let (level, layout) = (part.level + 1, part.lines.layout);
         let share = self.table(memory - memory / 4);
-        let share = if part.others.is_empty() { share } else { Met::table(share, self) };
+        let share = if part.others.is_empty() { share } else { Matches::table(share, self) };
         // Written lines are read again from the partition.
         let kept = if self.every { Layout::Lines } else { layout };
         let (count, bytes) = (part.lines.lines, part.lines.bytes);
@@ -120,7 +120,7 @@ impl Rule {
         }
         drop(lines);
         let table = &held.table;
-        let mut met = (!part.others.is_empty()).then(|| Met::of(table, self));
+        let mut met = (!part.others.is_empty()).then(|| Matches::of(table, self));
         let others = Later::new(settling.disk, level, settling.write_buffers(), Layout::Lines);
         if let (Some(rest), Some(_)) = (rest.get(), &met) {
             others.get_or_make(|| rest.len())?;
@@ -155,7 +155,7 @@ impl Rule {
         settling: Settling<'_>,
         lines: &Spill,
         table: &Table,
-        met: Option<&Met>,
+        met: Option<&Matches>,
         runs: &mut Runs,
     ) -> Result<(), Error> {
         let mut lines = lines.read(settling.buffer());

@@ -11,13 +11,13 @@ pub(super) struct Sorting {
     memory: usize,
     /// Their records.
     bytes: Vec<u8>,
-    held: Vec<Held>,
+    held: Vec<SortEntry>,
     /// In the order of arrival, by key; places are counts.
     runs: Runs<Vec<u8>>,
 }
 
 /// A result in memory.
-struct Held {
+struct SortEntry {
     /// The first bytes of the key as a number, which distinguishes most keys.
     prefix: u64,
     /// Where its record starts.
@@ -52,7 +52,7 @@ impl Sorting {
                 self.spill()?;
             }
         }
-        self.held.push(Held { prefix: prefix(key), start: self.bytes.len(), count });
+        self.held.push(SortEntry { prefix: prefix(key), start: self.bytes.len(), count });
         for part in [&LAYOUT.header(&record), row, LAYOUT.tail(&record)] {
             self.bytes.extend_from_slice(part);
         }
@@ -68,7 +68,7 @@ impl Sorting {
     fn sort(&mut self) {
         let bytes = &self.bytes;
         // A shorter key's prefix does not show where the key ends.
-        let keys = |a: &Held, b: &Held| {
+        let keys = |a: &SortEntry, b: &SortEntry| {
             let [a, b] = [a, b].map(|held| LAYOUT.read(&bytes[held.start..]).key());
             let from = if a.len().min(b.len()) < 8 { 0 } else { 8 };
             a[from..].cmp(&b[from..])

@@ -290,11 +290,11 @@ fn an_input_rewritten_with_its_times_kept_is_noticed() {
     let tallies = fill(&scanner, &inputs, &mut filter, 0).unwrap();
     assert_eq!(tallies[0], tallies[1], "the same lines, the same tally");
     for _ in 0..2 {
-        passes.seen(&inputs, 0..2, &tallies).unwrap();
+        passes.record(&inputs, 0..2, &tallies).unwrap();
     }
     let changed = [input(dir.path(), "c", &lines(1..101))];
     let tallies = fill(&scanner, &changed, &mut filter, 0).unwrap();
-    assert!(matches!(passes.seen(&inputs, 0..1, &tallies), Err(Error::Changed(_))));
+    assert!(matches!(passes.record(&inputs, 0..1, &tallies), Err(Error::Changed(_))));
 }
 
 #[test]

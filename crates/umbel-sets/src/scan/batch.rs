@@ -42,14 +42,14 @@ pub(super) struct Batch<'a> {
     ordered: bool,
     /// Lines of a batch.
     size: usize,
-    found: Held,
+    found: LineBatch,
     keep: Vec<bool>,
-    kept: Held,
+    kept: LineBatch,
     pub(super) tally: Tally,
 }
 
 /// Some lines of a piece, with their hashes.
-struct Held {
+struct LineBatch {
     spans: Vec<Span>,
     hashes: Vec<KeyHash>,
     /// The locations of keys, and the keys that are not a part of their line; empty for plain lines.
@@ -57,7 +57,7 @@ struct Held {
     copied: Copied,
 }
 
-impl Held {
+impl LineBatch {
     /// Room for `most` lines, untouched until needed: a block that grows moves, which interrupts the other threads.
     fn new(most: usize) -> Self {
         let (spans, hashes) = (Vec::with_capacity(most), Vec::with_capacity(most));
@@ -91,9 +91,9 @@ impl<'a> Batch<'a> {
             work: (visit.work)(),
             ordered: visit.ordered,
             size,
-            found: Held::new(size),
+            found: LineBatch::new(size),
             keep: Vec::with_capacity(size),
-            kept: Held::new(scanner.kept),
+            kept: LineBatch::new(scanner.kept),
             tally: Tally::default(),
         }
     }
@@ -195,7 +195,7 @@ impl<'a> Batch<'a> {
     /// Hashes the lines found and shows them to the work.
     fn show(&mut self, piece: Piece<'_>) -> Result<(), Halt> {
         let Self { scanner, work, size, found, keep, kept, tally, .. } = self;
-        let Held { spans, hashes, keys, copied } = &mut *found;
+        let LineBatch { spans, hashes, keys, copied } = &mut *found;
         if scanner.format.is_lines() {
             scanner.hasher.hash_each(spans.iter().map(|span| span.of(piece.bytes)), |hash| {
                 tally.see(hash);

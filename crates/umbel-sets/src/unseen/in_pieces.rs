@@ -1,4 +1,4 @@
-//! Lines that are not in a filter yet, like [`Seen`](super::Seen), for a filter larger than the memory cap.
+//! Lines that are not in a filter yet, like [`Unseen`](super::Unseen), for a filter larger than the memory cap.
 //!
 //! The pieces of the filter insert the hashes that fall into them one after the other, in the order of the lines, and
 //! so determine which are new. Then a second pass over the lines writes those. The filter gets its name last. Written
@@ -15,11 +15,11 @@ use crate::prelude::*;
 use crate::report::ErrorBound;
 
 /// A run that selects the lines not seen before, by a filter that does not fit in memory.
-pub struct SeenInPieces<'a> {
+pub struct UnseenInPieces<'a> {
     recorder: Mutex<Recorder<'a>>,
 }
 
-impl<'a> SeenInPieces<'a> {
+impl<'a> UnseenInPieces<'a> {
     /// Starts a run that writes the lines not in the filter. It is saved without the filter.
     pub fn new(recorder: Recorder<'a>) -> Self {
         Self { recorder: Mutex::new(recorder) }

@@ -11,8 +11,8 @@ mod in_pieces;
 pub mod journal;
 mod seen;
 
-pub use in_pieces::SeenInPieces;
-pub use seen::{Checkpoint, Recorder, Save, Seen};
+pub use in_pieces::UnseenInPieces;
+pub use seen::{Checkpoint, Recorder, Save, Unseen};
 
 #[cfg(test)]
 mod tests;

@@ -55,21 +55,21 @@ pub struct Recorder<'a> {
 }
 
 /// A run that selects the lines not seen before, by a filter.
-pub struct Seen<'a> {
+pub struct Unseen<'a> {
     scanner: Scanner<'a>,
     state: Mutex<State<'a>>,
     room: u64,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Unseen<'a> {
     /// Starts a run that writes the lines not in `filter`, and inserts them. The run is saved also while a stream is
     /// silent.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::SeenRows`]; errors of contradictory [`Records`](crate::Records).
+    /// [`Error::Memory`]; [`Error::UnseenRows`]; errors of contradictory [`Records`](crate::Records).
     pub fn new(filter: &'a mut AnyFilter, recorder: Recorder<'a>) -> Result<Self, Error> {
         if filter.plan().kind().rows() {
-            return Err(Error::SeenRows);
+            return Err(Error::UnseenRows);
         }
         let scanner = Scanner::new(recorder.options, filter.hasher().clone())?;
         let room = room_to_fill(filter, &scanner.budget)?;

@@ -36,7 +36,7 @@ fn lines_seen_before_are_left_out_until_the_filter_is_full() {
         };
         let (mut out, every) = (Vec::new(), Duration::from_secs(3600));
         let recorder = Recorder::new(&mut out, Arc::clone(&journal), &mut save, every, &options);
-        let seen = Seen::new(&mut filter, recorder).unwrap();
+        let seen = Unseen::new(&mut filter, recorder).unwrap();
         let result = seen.read(&inputs);
         let mut offset = (2 * known.len() + lines(100..110).len()) as u64;
         if room == 400 {
@@ -82,7 +82,7 @@ fn reports_of_work_piece_by_piece_have_all_bytes() {
     let (mut new, journal) = (Vec::new(), journal(&dir.path().join("f")));
     let mut save = |_: Option<&AnyFilter>, _: &Checkpoint, _: bool| Ok(());
     let run = Recorder::new(&mut new, journal, &mut save, Duration::MAX, &options);
-    let run = SeenInPieces::new(run);
+    let run = UnseenInPieces::new(run);
     let (seen, _) = run.run(&inputs, large(), &mut std::io::sink()).unwrap();
     drop(run);
     assert_eq!(new, lines(10_000..20_000));

@@ -15,7 +15,7 @@ use crate::input::SpoolWriter;
 use crate::report::Changes;
 use crate::scan::RowKeys;
 use crate::sink::Hand;
-use side_by_side::Left;
+use side_by_side::Remaining;
 
 /// How a row differs between two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,18 +98,22 @@ impl<'a> Diff<'a> {
     /// # Errors
     /// Errors of reading, of temporary files and of `show`.
     pub fn run(&self, show: &mut Show<'_>) -> Result<Report, Error> {
-        let left = if self.rows.rule.uneven
+        let remaining = if self.rows.rule.uneven
             && let Steps::SideBySide(filter) = self.plan()?.steps
         {
             side_by_side::read(&self.rows, &filter)?
         } else {
             None
         };
-        self.run_after(left, show)
+        self.run_after(remaining, show)
     }
 
-    /// Compares what is `left`, or everything.
-    fn run_after(&self, left: Option<Left>, show: &mut Show<'_>) -> Result<Report, Error> {
+    /// Compares what remains, or everything.
+    fn run_after(
+        &self,
+        remaining: Option<Remaining>,
+        show: &mut Show<'_>,
+    ) -> Result<Report, Error> {
         let mut changes = Changes::default();
         let mut show = |change: Change, row: &[u8]| {
             match change {
@@ -124,9 +128,9 @@ impl<'a> Diff<'a> {
             }
             show(change, row)
         };
-        let (mut report, even) = match left {
+        let (mut report, even) = match remaining {
             None => self.compare(&mut show)?,
-            Some(Left { inputs, even, mut report }) => {
+            Some(Remaining { inputs, even, mut report }) => {
                 let SetOperation { rule, budget, options, .. } = self.rows;
                 let rows = SetOperation::within(budget, &inputs, rule, options);
                 let (rest, more) = Diff { rows, ..*self }.compare(&mut show)?;

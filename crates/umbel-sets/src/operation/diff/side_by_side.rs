@@ -1,11 +1,11 @@
 //! Rows that both files have next are compared while both are read side by side.
 //!
 //! Two versions of a file have most rows in common, in about the same order. Rows that come next in both are *even*: they
-//! are read in one file, and forgotten. All others are *left*, for a comparison as of any two files.
+//! are read in one file, and forgotten. All others *remain*, for a comparison as of any two files.
 //!
-//! The same row may come again elsewhere. Every row that is even or left goes into a filter; if that may have it already,
-//! its hash goes into a filter of rows to read *again*. A second pass leaves all rows that this one lets pass, wherever
-//! they are. So a row that was forgotten is once in each file, and the rows left differ as the whole files do.
+//! The same row may come again elsewhere. Every row that is even or remains goes into a filter; if that may have it already,
+//! its hash goes into a filter of rows to read *again*. A second pass keeps all rows that this one lets pass, wherever
+//! they are. So a row that was forgotten is once in each file, and the rows that remain differ as the whole files do.
 
 use std::sync::atomic::AtomicBool;
 
@@ -24,8 +24,8 @@ const LEAST_BITS: u64 = 8;
 /// The number of a row that the other file has next, too.
 const IN_BOTH: usize = usize::MAX;
 
-/// What is left of an old and a new file.
-pub(super) struct Left {
+/// What remains of an old and a new file.
+pub(super) struct Remaining {
     pub(super) inputs: [Input; 2],
     /// The number of other rows, each once in both files.
     pub(super) even: u64,
@@ -41,7 +41,7 @@ pub(super) fn filter(budget: &Budget, lines: &[u64]) -> Result<Option<Plan>, Err
 }
 
 /// Reads two files side by side; `None` if too many rows differ or are at other places.
-pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Option<Left>, Error> {
+pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Option<Remaining>, Error> {
     let SetOperation { inputs, options, budget, .. } = *rows;
     let (progress, disk) = (&options.resources.progress, Disk::new(&options.resources.tmp));
     let scanner = rows.scanner(LineHasher::random())?;
@@ -58,9 +58,9 @@ pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Option<Left
         progress.give_up(lengths(inputs) - (progress.done() - before));
         return Ok(None);
     }
-    passes.seen(inputs, 0..2, &tallies?)?;
+    passes.record(inputs, 0..2, &tallies?)?;
     let again = pair.again.into_inner().expect("no worker panics");
-    let mut left = pair.left.into_inner().expect("no worker panics");
+    let mut remaining = pair.remaining.into_inner().expect("no worker panics");
     if !again.is_empty() {
         progress.expect(lengths(inputs));
         let pick = |lines: &Lines<'_>, keep: &mut [bool]| {
@@ -68,16 +68,16 @@ pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Option<Left
             Ok(())
         };
         let push = |lines: &Lines<'_>| {
-            (0..lines.len()).try_for_each(|i| leave(&mut left, lines.place(i), lines.row(i)))
+            (0..lines.len()).try_for_each(|i| keep(&mut remaining, lines.place(i), lines.row(i)))
         };
         let tallies = scanner.scan(inputs, 0..2, &Visit::of_some(spare, pick, push))?;
-        passes.seen(inputs, 0..2, &tallies)?;
+        passes.record(inputs, 0..2, &tallies)?;
     }
     let spool = |input: &Input| spool(input.name(), input, &scanner, options);
     let (mut old, mut new) = (spool(&inputs[0])?, spool(&inputs[1])?);
     let (mut last, mut of_old) = (None, 0);
-    left.finish(|Selected { count: place, row, .. }| {
-        // Both passes may leave a row.
+    remaining.finish(|Selected { count: place, row, .. }| {
+        // Both passes may keep a row.
         if last.replace(place) == Some(place) {
             return Ok(());
         }
@@ -88,16 +88,16 @@ pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Option<Left
             new.row(row)
         }
     })?;
-    let mut left = [old.finish()?, new.finish()?];
-    left[1].other = inputs[1].other;
+    let mut remaining = [old.finish()?, new.finish()?];
+    remaining[1].other = inputs[1].other;
     let even = passes.tallies[0].map_or(0, |tally| tally.lines) - of_old;
     passes.report.distinct = even;
-    Ok(Some(Left { inputs: left, even, report: passes.finish(inputs, &disk) }))
+    Ok(Some(Remaining { inputs: remaining, even, report: passes.finish(inputs, &disk) }))
 }
 
-/// Adds a row to those left, which are sorted by place.
-fn leave(left: &mut Sorting, place: u64, row: &[u8]) -> Result<(), Error> {
-    left.push(&place.to_be_bytes(), Selected { place, count: place, row })
+/// Adds a row to those remaining, which are sorted by place.
+fn keep(remaining: &mut Sorting, place: u64, row: &[u8]) -> Result<(), Error> {
+    remaining.push(&place.to_be_bytes(), Selected { place, count: place, row })
 }
 
 /// Two files that are read side by side.
@@ -105,19 +105,19 @@ struct Pair<'a> {
     shards: Vec<Mutex<Shard>>,
     /// Rows to read again.
     again: Mutex<Blocked>,
-    left: Mutex<Sorting>,
+    remaining: Mutex<Sorting>,
     hasher: &'a LineHasher,
     given_up: AtomicBool,
 }
 
 /// Some of the rows, by their hash.
 struct Shard {
-    /// Rows that are even or left.
+    /// Rows that are even or remain.
     seen: Blocked,
     new: Vec<bool>,
     /// The number of rows read, and of those that are not even.
     count: u64,
-    odd: u64,
+    uneven: u64,
 }
 
 impl<'a> Pair<'a> {
@@ -127,13 +127,13 @@ impl<'a> Pair<'a> {
         let part = shard_of(filter, count)?;
         let shard = |_| {
             let seen = of_hashes(&part)?;
-            Ok(Mutex::new(Shard { seen, new: Vec::new(), count: 0, odd: 0 }))
+            Ok(Mutex::new(Shard { seen, new: Vec::new(), count: 0, uneven: 0 }))
         };
         let again = Plan::for_keys(Kind::Blocked, filter.keys() / 16 + 1024, 0.01)?;
         Ok(Self {
             shards: (0..count).map(shard).collect::<Result<_, Error>>()?,
             again: Mutex::new(of_hashes(&again)?),
-            left: Mutex::new(Sorting::new(u64::MAX, scanner.budget.rest / 4, disk)),
+            remaining: Mutex::new(Sorting::new(u64::MAX, scanner.budget.rest / 4, disk)),
             hasher: &scanner.hasher,
             given_up: AtomicBool::new(false),
         })
@@ -148,7 +148,7 @@ impl Work for (&Pair<'_>, ByShard) {
             shards.push(index(hash, pair.shards.len()), number, hash);
         }
         lock_each(&pair.shards, &mut shards.0, Few::is_empty, lock, |mut shard, few| {
-            let Shard { seen, new, count, odd } = &mut *shard;
+            let Shard { seen, new, count, uneven } = &mut *shard;
             new.resize(few.hashes.len(), false);
             seen.insert_all_new(&few.hashes, new);
             for ((&i, &hash), &new) in few.numbers.iter().zip(&few.hashes).zip(&*new) {
@@ -157,13 +157,13 @@ impl Work for (&Pair<'_>, ByShard) {
                     pair.again.lock().expect("no worker panics").insert(hash);
                 }
                 if i != IN_BOTH {
-                    let mut left = pair.left.lock().expect("no worker panics");
-                    leave(&mut left, lines.place(i), lines.row(i))?;
+                    let mut remaining = pair.remaining.lock().expect("no worker panics");
+                    keep(&mut remaining, lines.place(i), lines.row(i))?;
                 }
-                *odd += u64::from(!new || i != IN_BOTH);
+                *uneven += u64::from(!new || i != IN_BOTH);
             }
             few.clear();
-            if odd.saturating_sub(FIRST) * MOST > *count {
+            if uneven.saturating_sub(FIRST) * MOST > *count {
                 pair.given_up.store(true, Ordering::Relaxed);
             }
             Ok(())
@@ -221,9 +221,9 @@ mod tests {
         [old, new]
     }
 
-    fn shown(diff: &Diff<'_>, left: Option<Left>) -> (Vec<(Change, Vec<u8>)>, Report) {
+    fn shown(diff: &Diff<'_>, remaining: Option<Remaining>) -> (Vec<(Change, Vec<u8>)>, Report) {
         let mut shown = Vec::new();
-        let report = diff.run_after(left, &mut |change, row| {
+        let report = diff.run_after(remaining, &mut |change, row| {
             shown.push((change, row.to_vec()));
             Ok(())
         });
@@ -254,14 +254,14 @@ mod tests {
             prop_assert!(matches!(diff.plan().unwrap().steps, crate::Steps::SideBySide(_)));
             // With few bits, many rows are read again.
             let filter = Plan::for_memory(Kind::Blocked, u64::from(rows), u64::from(rows) * bits / 8 + 64).unwrap();
-            let left = read(&diff.rows, &filter).unwrap();
+            let remaining = read(&diff.rows, &filter).unwrap();
             if bits > 15 {
                 let few = sides.iter().map(Vec::len).sum::<usize>() as u64 / 3;
-                prop_assert!(left.as_ref().is_some_and(|left| left.even > few), "{:?} of {few}", left.as_ref().map(|left| left.even));
+                prop_assert!(remaining.as_ref().is_some_and(|remaining| remaining.even > few), "{:?} of {few}", remaining.as_ref().map(|remaining| remaining.even));
             }
             let whole = SetOperation::within(diff.rows.budget, &inputs, diff.rows.rule, &options);
             let whole = Diff { rows: whole, paired: false };
-            let ((some, report), (all, expected)) = (shown(&diff, left), shown(&whole, None));
+            let ((some, report), (all, expected)) = (shown(&diff, remaining), shown(&whole, None));
             prop_assert_eq!(some, all);
             prop_assert_eq!(report.changes, expected.changes);
             prop_assert_eq!((report.lines, report.distinct), (expected.lines, expected.distinct));

@@ -14,7 +14,7 @@ pub(super) type Files = Vec<Spill>;
 
 /// The additions of right rows, in parts by hash: all of them in memory, or none.
 pub(super) enum Gathered<S> {
-    Held(Vec<Table>),
+    InMemory(Vec<Table>),
     Spilled(S),
 }
 
@@ -34,16 +34,16 @@ impl Joining<'_> {
             joining: self,
             start: Places::new(inputs).start(1),
             total: lengths(&inputs[1..]),
-            gathered: Mutex::new(Gathered::Held(tables)),
+            gathered: Mutex::new(Gathered::InMemory(tables)),
             later: (0..later).map(files).collect::<Result<_, _>>()?,
         };
         let tallies = self.scanner.scan(inputs, 1..2, &gather.visit(budget.long_line()))?;
         let gathered = match gather.gathered.into_inner().expect("no worker panics") {
-            Gathered::Held(tables) => Gathered::Held(tables),
+            Gathered::InMemory(tables) => Gathered::InMemory(tables),
             Gathered::Spilled(partitions) => Gathered::Spilled(partitions.finish()?),
         };
         let later = gather.later.into_iter().map(Partitions::finish).collect::<Result<_, _>>()?;
-        self.seen(1..2, &tallies)?;
+        self.record(1..2, &tallies)?;
         Ok((gathered, later))
     }
 
@@ -76,7 +76,7 @@ impl Joining<'_> {
             return Ok(Gathered::Spilled(files));
         }
         let tables = tables.into_iter().map(|table| table.into_inner().expect("no worker panics"));
-        Ok(Gathered::Held(tables.collect()))
+        Ok(Gathered::InMemory(tables.collect()))
     }
 }
 
@@ -106,7 +106,7 @@ struct Added {
 impl Gather<'_> {
     fn visit(&self, spare: u64) -> Visit<'_> {
         let room = move || match &*self.gathered.lock().expect("no worker panics") {
-            Gathered::Held(tables) => tables[0].room_for_long(spare),
+            Gathered::InMemory(tables) => tables[0].room_for_long(spare),
             Gathered::Spilled(_) => spare,
         };
         let added = || {
@@ -202,7 +202,7 @@ impl Work for (&Gather<'_>, Added) {
         let get = |i: usize| (lines.hashes()[i], 0, record(i));
         let mut gathered = gather.gathered.lock().expect("no worker panics");
         let (first, later) = slices.split_first_mut().expect("a slice");
-        if let Gathered::Held(tables) = &mut *gathered {
+        if let Gathered::InMemory(tables) = &mut *gathered {
             hashes.clear();
             hashes.extend(first.indexes.iter().map(|&i| lines.hashes()[i]));
             let (mut added, mut spilled) = (0, None);

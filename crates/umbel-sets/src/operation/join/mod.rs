@@ -251,7 +251,7 @@ impl<'a> Join<'a> {
             let fill = Visit::new(room, buckets);
             let tallies = scanner.scan(&inputs, 0..1, &fill)?;
             drop(fill);
-            passes.seen(&inputs, 0..1, &tallies)?;
+            passes.record(&inputs, 0..1, &tallies)?;
         }
         let slices = slices.of(&inputs);
         let mut joining = Joining {
@@ -326,7 +326,7 @@ impl<'a> Joining<'a> {
         for inputs in slices {
             self.inputs = inputs;
             let cleared = match gathered {
-                Gathered::Held(mut tables) => {
+                Gathered::InMemory(mut tables) => {
                     self.join(&tables, sink)?;
                     tables.iter_mut().for_each(Table::clear);
                     tables
@@ -343,15 +343,15 @@ impl<'a> Joining<'a> {
     }
 
     /// Records the last pass over a slice of the left input.
-    fn seen_left(&mut self, tallies: &[Tally]) -> Result<(), Error> {
+    fn record_left(&mut self, tallies: &[Tally]) -> Result<(), Error> {
         tallies.iter().for_each(|&tally| self.left.add(tally));
         self.rest -= 1;
-        if self.rest > 0 { Ok(()) } else { self.seen(0..1, &[self.left]) }
+        if self.rest > 0 { Ok(()) } else { self.record(0..1, &[self.left]) }
     }
 
     /// Records the last pass over an input.
-    fn seen(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
-        self.passes.seen(self.join.inputs, range, tallies)?;
+    fn record(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
+        self.passes.record(self.join.inputs, range, tallies)?;
         self.scanner.check_keyed(self.join.inputs, &self.passes.tallies)
     }
 
@@ -361,7 +361,7 @@ impl<'a> Joining<'a> {
         let pass = Pass { joining: self, lists: Lists::of(tables), sink: Mutex::new(sink) };
         let spare = self.scanner.budget.long_line() + tables[0].room() / 2;
         let tallies = self.scanner.scan(self.inputs, 0..1, &pass.visit(spare))?;
-        self.seen_left(&tallies)
+        self.record_left(&tallies)
     }
 
     /// Writes the rows of the second input that have no partner.

@@ -34,7 +34,7 @@ impl Joining<'_> {
         let mut runs = runs.into_inner().expect("no worker panics");
         runs.end();
         let left = left.finish()?;
-        self.seen_left(&tallies)?;
+        self.record_left(&tallies)?;
 
         let Scanner { hasher, progress, .. } = &self.scanner;
         let (disk, memory) = (&self.disk, budget.rest - budget.rest / 4);

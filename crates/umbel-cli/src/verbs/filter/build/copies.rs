@@ -25,8 +25,12 @@ pub(super) fn build(args: &BuildArgs, count: u32) -> Result<Outcome> {
     let claim = |path: &PathBuf| filters::claim_output(path, FileType::FILTER, args.replace.force);
     let claimed = paths.iter().map(claim).collect::<Result<Vec<_>>>()?;
     let options = lines::options(&args.work, &args.files)?;
-    let names =
-        umbel_sets::keys_of(umbel::Kind::Blocked, &options.form, &args.names.names, KeyForm::Text)?;
+    let names = umbel_sets::describe_keys(
+        umbel::Kind::Blocked,
+        &options.form,
+        &args.names.names,
+        KeyForm::Text,
+    )?;
     let outputs: Vec<_> = paths.iter().map(|path| OutputPath::Filter(path)).collect();
     let sources = lines::open_beside(&args.files, &args.work, &outputs, RowsOf::One, &options)?;
     let run = Run::start("filter build", args.work.voice, &options.resources.progress);

@@ -192,7 +192,7 @@ fn build_own(
         return Err(umbel::RowError::NoAttributes.into());
     }
     let form = base.as_ref().and_then(|base| base.form).unwrap_or(form);
-    let keys = umbel_sets::keys_of(kind, &options.form, &args.names.names, form)?;
+    let keys = umbel_sets::describe_keys(kind, &options.form, &args.names.names, form)?;
     if kind == Kind::Cascade {
         return build_lists(args, existing, key, hasher, keys, options);
     }
