@@ -10,6 +10,7 @@ use umbel_foreign::recognized::{Recognized, other, perhaps, unknown};
 use umbel_foreign::{Bytes, Foreign, Format};
 use umbel_io::{State, wrapped};
 use umbel_sets::Resources;
+use umbel_share::FileKind;
 
 use crate::param::{Param, told};
 
@@ -25,7 +26,7 @@ pub(crate) fn read(
     let bytes = content(file, path, resources)?;
     Foreign::decode_with(format, bytes, &given).or_else(|error| {
         let bytes = content(file, path, resources)?;
-        let hint = if is_umbel(&bytes) {
+        let hint = if FileKind::of(&bytes) == Some(FileKind::Filter) {
             "; this is an umbel filter: omit --format".to_owned()
         } else {
             let found = umbel_foreign::recognize(&bytes).into_iter().find(|(_, certain)| *certain);
@@ -72,11 +73,6 @@ impl NotAFilter {
     fn unknown(refused: &anyhow::Error) -> Self {
         Self { message: unknown(refused), hint: Some("--format".to_owned()) }
     }
-}
-
-fn is_umbel(content: &[u8]) -> bool {
-    let header = umbel::internals::format::Reader::new(content, content.len() as u64);
-    !matches!(header, Err(umbel::FileError::NotUmbel(..)))
 }
 
 /// All of a file, when it fits in memory.

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use umbel_foreign::recognized::Content;
+use umbel_foreign::recognized::NotFilter;
 use umbel_io::compression;
 use umbel_share::FileKind;
 
@@ -98,11 +98,11 @@ fn type_of(start: &[u8], meta: &Metadata) -> Result<FileType, &'static str> {
     if start.starts_with(b"<svg ") {
         return Ok(FileType::Picture);
     }
-    match Content::of(start) {
-        Some(Content::Text | Content::CarriageReturns | Content::Utf16) => Ok(FileType::Text),
-        Some(Content::Parquet) => Ok(FileType::Parquet),
-        Some(Content::Zip) => Err("a zip archive"),
-        Some(Content::Compressed(_)) => Err("compressed data"),
+    match NotFilter::of(start) {
+        Some(NotFilter::Text | NotFilter::CarriageReturns | NotFilter::Utf16) => Ok(FileType::Text),
+        Some(NotFilter::Parquet) => Ok(FileType::Parquet),
+        Some(NotFilter::Zip) => Err("a zip archive"),
+        Some(NotFilter::Compressed(_)) => Err("compressed data"),
         None if meta.len() == 16 => Ok(FileType::Own(FileKind::Secret)),
         None if start.contains(&0) => Err("binary data"),
         // Text in another encoding than UTF-8.

@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn filters_tell_what_their_sets_share() {
         let given = Parameters::for_keys(4000, 0.01);
-        for format in Format::ALL.iter().copied().filter(|format| format.joins()) {
+        for format in Format::ALL.iter().copied().filter(|format| format.merges()) {
             let of = |keys: std::ops::Range<u32>| {
                 let keys: Vec<_> = keys.map(|i| format!("key {i}")).collect();
                 Foreign::build(format, &given, keys.iter().map(|key| Key::Bytes(key.as_bytes())))

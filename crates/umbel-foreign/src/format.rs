@@ -160,7 +160,7 @@ impl Format {
     }
 
     /// Returns whether two filters have a union. Cuckoo filters count copies of a key, so they have none.
-    pub const fn joins(self) -> bool {
+    pub const fn merges(self) -> bool {
         !matches!(self, Self::RedisBloomCuckoo)
     }
 

@@ -12,14 +12,14 @@ pub enum Recognized {
     /// It may have one of these, the likeliest first, or only resemble them by chance.
     Perhaps(Vec<Format>),
     /// It is something else, and hardly a filter.
-    Other(Content),
+    Other(NotFilter),
     /// It has no known format.
     Unknown,
 }
 
 /// The content of a file that is not a filter: text, or something that umbel does not read as lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum NotFilter {
     /// Text in UTF-8.
     Text,
     /// Text in UTF-16.
@@ -34,18 +34,18 @@ pub enum Content {
     Compressed(&'static str),
 }
 
-impl Content {
+impl NotFilter {
     /// Recognizes the content by its start; `None` for any other.
     pub fn of(start: &[u8]) -> Option<Self> {
-        const MAGICS: [(&[u8], Content); 8] = [
-            (b"PAR1", Content::Parquet),
-            (b"PK\x03\x04", Content::Zip),
-            (b"\x1f\x8b\x08", Content::Compressed("gzip")),
-            (b"\x28\xb5\x2f\xfd", Content::Compressed("zstd")),
-            (b"\xfd7zXZ\0", Content::Compressed("xz")),
-            (b"BZh", Content::Compressed("bzip2")),
-            (b"\xff\xfe", Content::Utf16),
-            (b"\xfe\xff", Content::Utf16),
+        const MAGICS: [(&[u8], NotFilter); 8] = [
+            (b"PAR1", NotFilter::Parquet),
+            (b"PK\x03\x04", NotFilter::Zip),
+            (b"\x1f\x8b\x08", NotFilter::Compressed("gzip")),
+            (b"\x28\xb5\x2f\xfd", NotFilter::Compressed("zstd")),
+            (b"\xfd7zXZ\0", NotFilter::Compressed("xz")),
+            (b"BZh", NotFilter::Compressed("bzip2")),
+            (b"\xff\xfe", NotFilter::Utf16),
+            (b"\xfe\xff", NotFilter::Utf16),
         ];
         if let Some((_, content)) = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)) {
             return Some(*content);
@@ -97,7 +97,7 @@ impl Recognized {
         let certain = found.iter().filter(|(_, certain)| *certain).count();
         // The certain ones come first.
         let likely = if certain > 0 { &found[..certain] } else { &found };
-        match (likely, Content::of(content)) {
+        match (likely, NotFilter::of(content)) {
             ([(format, true)], _) => Self::One(*format),
             (_, Some(other)) => Self::Other(other),
             ([], None) => Self::Unknown,
@@ -112,7 +112,7 @@ pub fn unknown(refused: impl Display) -> String {
 }
 
 /// The message about a file that is not umbel's, for the reason `refused`, and probably not a filter.
-pub fn other(refused: impl Display, content: Content) -> String {
+pub fn other(refused: impl Display, content: NotFilter) -> String {
     format!("{refused:#}; {}", content.in_place_of_a_filter())
 }
 
@@ -130,21 +130,21 @@ mod tests {
     fn contents_are_told_by_their_start() {
         for (start, expected) in [
             (&b""[..], None),
-            (b"a\nb\n", Some(Content::Text)),
-            ("bücher\r\n".as_bytes(), Some(Content::Text)),
-            (b"a\rb\r", Some(Content::CarriageReturns)),
-            (b"a\0\n\0b\0\n\0", Some(Content::Utf16)),
-            (b"\xff\xfea\0", Some(Content::Utf16)),
-            (b"PK\x03\x04\x14\0", Some(Content::Zip)),
-            (b"\x1f\x8b\x08\0", Some(Content::Compressed("gzip"))),
-            (b"PAR1\x15", Some(Content::Parquet)),
+            (b"a\nb\n", Some(NotFilter::Text)),
+            ("bücher\r\n".as_bytes(), Some(NotFilter::Text)),
+            (b"a\rb\r", Some(NotFilter::CarriageReturns)),
+            (b"a\0\n\0b\0\n\0", Some(NotFilter::Utf16)),
+            (b"\xff\xfea\0", Some(NotFilter::Utf16)),
+            (b"PK\x03\x04\x14\0", Some(NotFilter::Zip)),
+            (b"\x1f\x8b\x08\0", Some(NotFilter::Compressed("gzip"))),
+            (b"PAR1\x15", Some(NotFilter::Parquet)),
             (b"\x01\x02\x06", None),
             (b"\xff\xff\xff\x06", None),
         ] {
-            assert_eq!(Content::of(start), expected, "{start:?}");
+            assert_eq!(NotFilter::of(start), expected, "{start:?}");
         }
         // A character that is cut off at the end.
-        assert_eq!(Content::of(&"bü".as_bytes()[..2]), Some(Content::Text));
-        assert_eq!(Recognized::of(b"lines of text\n"), Recognized::Other(Content::Text));
+        assert_eq!(NotFilter::of(&"bü".as_bytes()[..2]), Some(NotFilter::Text));
+        assert_eq!(Recognized::of(b"lines of text\n"), Recognized::Other(NotFilter::Text));
     }
 }

@@ -29,33 +29,6 @@ impl FromStr for KeyCount {
     }
 }
 
-/// A number of bytes: 4096, 64KiB, 1.5GB, 1e9. K, M, G and T alone are binary, as in sort.
-#[derive(Clone, Copy, Debug)]
-pub struct Bytes(pub u64);
-
-impl FromStr for Bytes {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let fail = || format!("{text:?} is not a size such as 64MiB, 4GiB or 1e9");
-        let (number, unit) = with_unit(text).ok_or_else(fail)?;
-        let (power, base) = match unit.to_ascii_lowercase().as_str() {
-            "" | "b" => (0, 1.0),
-            "kb" => (1, 1000.0),
-            "mb" => (2, 1000.0),
-            "gb" => (3, 1000.0),
-            "tb" => (4, 1000.0),
-            "k" | "ki" | "kib" => (1, 1024.0),
-            "m" | "mi" | "mib" => (2, 1024.0),
-            "g" | "gi" | "gib" => (3, 1024.0),
-            "t" | "ti" | "tib" => (4, 1024.0),
-            _ => return Err(fail()),
-        };
-        let bytes = number * f64::powi(base, power);
-        if bytes >= 1.0 && bytes < u64::MAX as f64 { Ok(Self(bytes as u64)) } else { Err(fail()) }
-    }
-}
-
 /// A time as nanoseconds: 50, 50ns, 100us, 5ms, 1.5s.
 #[derive(Clone, Copy, Debug)]
 pub struct Nanoseconds(pub f64);
@@ -220,8 +193,33 @@ pub fn whole(text: &str) -> Option<u64> {
     (whole && (0.0..u64::MAX as f64).contains(&number)).then_some(number as u64)
 }
 
-/// Bytes for reading: three digits and a binary unit.
+/// A number of bytes: 4096, 64KiB, 1.5GB, 1e9. K, M, G and T alone are binary, as in sort. Written with three digits and
+/// a binary unit.
+#[derive(Clone, Copy, Debug)]
 pub struct Size(pub u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fail = || format!("{text:?} is not a size such as 64MiB, 4GiB or 1e9");
+        let (number, unit) = with_unit(text).ok_or_else(fail)?;
+        let (power, base) = match unit.to_ascii_lowercase().as_str() {
+            "" | "b" => (0, 1.0),
+            "kb" => (1, 1000.0),
+            "mb" => (2, 1000.0),
+            "gb" => (3, 1000.0),
+            "tb" => (4, 1000.0),
+            "k" | "ki" | "kib" => (1, 1024.0),
+            "m" | "mi" | "mib" => (2, 1024.0),
+            "g" | "gi" | "gib" => (3, 1024.0),
+            "t" | "ti" | "tib" => (4, 1024.0),
+            _ => return Err(fail()),
+        };
+        let bytes = number * f64::powi(base, power);
+        if bytes >= 1.0 && bytes < u64::MAX as f64 { Ok(Self(bytes as u64)) } else { Err(fail()) }
+    }
+}
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -330,7 +328,7 @@ mod tests {
 
     #[test]
     fn numbers_as_typed() {
-        let bytes = |text: &str| text.parse::<Bytes>().map(|bytes| bytes.0);
+        let bytes = |text: &str| text.parse::<Size>().map(|bytes| bytes.0);
         assert_eq!(bytes("4GiB"), Ok(4 << 30));
         assert_eq!(bytes("64M"), Ok(64 << 20));
         assert_eq!(bytes("1.5kB"), Ok(1500));

@@ -63,13 +63,13 @@ pub(crate) fn answer(typed: &Typed) -> Result<Value, Refused> {
 }
 
 /// The input of a plan: two of keys, rate and bytes.
-enum From {
+enum PlanInput {
     Keys { keys: u64, fpp: f64 },
     Memory { keys: u64, bytes: u64 },
     Capacity { fpp: f64, bytes: u64 },
 }
 
-impl From {
+impl PlanInput {
     fn of(choice: &Choice, goal: &Goal) -> Self {
         let bytes = choice.memory;
         match (goal.keys, goal.fpp) {
@@ -83,7 +83,7 @@ impl From {
 
 /// The lines that make the filter of a choice.
 fn snippets(choice: &Choice, goal: &Goal) -> Value {
-    let from = From::of(choice, goal);
+    let from = PlanInput::of(choice, goal);
     let plan = choice.plan.as_ref().expect("it fits, so there is a plan");
     let fpp = fpp_within(plan);
     json!({
@@ -95,15 +95,15 @@ fn snippets(choice: &Choice, goal: &Goal) -> Value {
     })
 }
 
-fn command(variant: Variant, from: &From, goal: &Goal) -> String {
+fn command(variant: Variant, from: &PlanInput, goal: &Goal) -> String {
     let mut command = "umbel filter build".to_owned();
     if variant != Kind::Blocked.into() {
         command += &format!(" --kind {variant}");
     }
     command += &match from {
-        From::Keys { keys, fpp } => format!(" --keys {keys} --fpp {fpp}"),
-        From::Memory { keys, bytes } => format!(" --keys {keys} --size {bytes}"),
-        From::Capacity { fpp, bytes } => format!(" --fpp {fpp} --size {bytes}"),
+        PlanInput::Keys { keys, fpp } => format!(" --keys {keys} --fpp {fpp}"),
+        PlanInput::Memory { keys, bytes } => format!(" --keys {keys} --size {bytes}"),
+        PlanInput::Capacity { fpp, bytes } => format!(" --fpp {fpp} --size {bytes}"),
     };
     if variant.kind() == Kind::Cascade && goal.except > 0 {
         command += " --except others.txt";
@@ -111,7 +111,7 @@ fn command(variant: Variant, from: &From, goal: &Goal) -> String {
     command + " -o seen.umbel keys.txt"
 }
 
-fn rust(variant: Variant, from: &From, goal: &Goal) -> String {
+fn rust(variant: Variant, from: &PlanInput, goal: &Goal) -> String {
     let kind = type_name(variant.kind());
     let usual = variant == variant.kind().into();
     let which = match usual {
@@ -119,11 +119,11 @@ fn rust(variant: Variant, from: &From, goal: &Goal) -> String {
         false => format!("\"{variant}\".parse::<Variant>()?"),
     };
     let planned = match from {
-        From::Keys { keys, fpp } => format!("for_keys({which}, {}, {fpp:?})", digits(*keys)),
-        From::Memory { keys, bytes } => {
+        PlanInput::Keys { keys, fpp } => format!("for_keys({which}, {}, {fpp:?})", digits(*keys)),
+        PlanInput::Memory { keys, bytes } => {
             format!("for_memory({which}, {}, {})", digits(*keys), digits(*bytes))
         }
-        From::Capacity { fpp, bytes } => {
+        PlanInput::Capacity { fpp, bytes } => {
             format!("for_capacity({which}, {fpp:?}, {})", digits(*bytes))
         }
     };
@@ -135,7 +135,7 @@ fn rust(variant: Variant, from: &From, goal: &Goal) -> String {
         (Kind::Cascade, _) => format!(
             "use umbel::{{Cascade, {types}}};\n\nlet plan = Plan::{}?;\nlet seen = Cascade::build_with_plan(&plan, &keys, &others, KeyHasher::default())?;",
             match from {
-                From::Keys { keys, fpp } if goal.except > 0 => format!(
+                PlanInput::Keys { keys, fpp } if goal.except > 0 => format!(
                     "for_lists({which}, {}, {}, {fpp:?})",
                     digits(*keys),
                     digits(goal.except)
@@ -143,7 +143,7 @@ fn rust(variant: Variant, from: &From, goal: &Goal) -> String {
                 _ => planned,
             }
         ),
-        (_, From::Keys { keys, fpp }) if usual => format!(
+        (_, PlanInput::Keys { keys, fpp }) if usual => format!(
             "use umbel::{kind};\n\nlet mut seen = {kind}::new({}, {fpp:?})?;\nseen.insert(\"key\");",
             digits(*keys)
         ),
@@ -153,11 +153,13 @@ fn rust(variant: Variant, from: &From, goal: &Goal) -> String {
     }
 }
 
-fn python(variant: Variant, from: &From, goal: &Goal, fpp: f64) -> String {
+fn python(variant: Variant, from: &PlanInput, goal: &Goal, fpp: f64) -> String {
     let options = match from {
-        From::Keys { keys, fpp } => format!("{}, {fpp}", digits(*keys)),
-        From::Memory { keys, bytes } => format!("{}, memory={}", digits(*keys), digits(*bytes)),
-        From::Capacity { fpp, bytes } => format!("fpp={fpp}, memory={}", digits(*bytes)),
+        PlanInput::Keys { keys, fpp } => format!("{}, {fpp}", digits(*keys)),
+        PlanInput::Memory { keys, bytes } => {
+            format!("{}, memory={}", digits(*keys), digits(*bytes))
+        }
+        PlanInput::Capacity { fpp, bytes } => format!("fpp={fpp}, memory={}", digits(*bytes)),
     };
     let made = match variant {
         Variant::Blocked => format!("Bloom({options})"),

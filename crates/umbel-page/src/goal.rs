@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use serde::Deserialize;
-use umbel_numbers::{Bytes, Fpp, KeyCount, Nanoseconds, share, whole};
+use umbel_numbers::{Fpp, KeyCount, Nanoseconds, Size, share, whole};
 use umbel_report::advice::{Costs, Goal};
 
 use crate::refused::Refused;
@@ -69,7 +69,7 @@ impl FromStr for Bits {
                 Some(bits @ 1..) => Ok(Self(bits)),
                 _ => Err(format!("{text:?} is not a number of bits such as 1000000 bits")),
             },
-            None => text.parse::<Bytes>().map(|bytes| Self(bytes.0.saturating_mul(8))),
+            None => text.parse::<Size>().map(|bytes| Self(bytes.0.saturating_mul(8))),
         }
     }
 }
@@ -109,7 +109,7 @@ impl Typed {
         goal.keys = typed::<Keys>("keys", &self.keys)?.map(|keys| keys.0);
         goal.fpp = typed::<Fpp>("fpp", &self.fpp)?.map(|fpp| fpp.0);
         goal.memory = typed::<Bits>("memory", &self.memory)?.map(|bits| (bits.0 / 8).max(1));
-        goal.ship = typed::<Bytes>("ship", &self.ship)?.map(|bytes| bytes.0);
+        goal.ship = typed::<Size>("ship", &self.ship)?.map(|bytes| bytes.0);
         goal.deletes = self.deletes;
         goal.grows = self.grows;
         goal.known = self.known;

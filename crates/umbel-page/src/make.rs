@@ -29,7 +29,7 @@ pub(crate) struct Asked {
 }
 
 /// The largest filter that is made in a page.
-const MOST_BYTES: u64 = 1 << 28;
+pub(crate) const MOST_MADE: u64 = 1 << 28;
 const USUAL_FPP: f64 = 0.01;
 
 /// Makes the file, gives it to the host, and answers with its receipt.
@@ -110,7 +110,7 @@ fn foreign(format: Format, keys: &[&str], fpp: f64, key_type: &str) -> Result<Ma
     let plan = Foreign::plan(format, &given).map_err(refused)?;
     fits(plan.bytes)?;
     let mut filter = Foreign::new(format, &given).map_err(refused)?;
-    filter.set_limit(MOST_BYTES);
+    filter.set_limit(MOST_MADE);
     let mut buffer = Vec::new();
     for (line, key) in (1..).zip(keys) {
         let key = key_type.read(key.as_bytes(), &mut buffer);
@@ -130,10 +130,10 @@ fn foreign(format: Format, keys: &[&str], fpp: f64, key_type: &str) -> Result<Ma
 }
 
 fn fits(bytes: u64) -> Result<(), Refused> {
-    if bytes <= MOST_BYTES {
+    if bytes <= MOST_MADE {
         return Ok(());
     }
-    let (needs, most) = (Size(bytes), Size(MOST_BYTES));
+    let (needs, most) = (Size(bytes), Size(MOST_MADE));
     let text = format!("needs {needs}, and a page makes {most} at most: use umbel filter build");
     Err(Refused::of("keys", text))
 }

@@ -8,6 +8,7 @@ use umbel_numbers::Size;
 use umbel_report::advice::Inside;
 
 use crate::files::{Content, Files};
+use crate::make::MOST_MADE;
 use crate::query::key_of;
 use crate::refused::Refused;
 use crate::steps::set_by;
@@ -18,9 +19,6 @@ pub(crate) struct Asked {
     handle: u32,
     key: String,
 }
-
-/// The largest filter: we make an empty copy of it.
-const MOST_BYTES: u64 = 1 << 28;
 
 pub(crate) fn answer(files: &Files, asked: &Asked) -> Result<Value, Refused> {
     let Content::Own { filter, .. } = &files.get(asked.handle)?.content else {
@@ -50,8 +48,8 @@ pub(crate) fn places(filter: &AnyFilter, key: &[u8]) -> Result<Vec<(usize, u64)>
         let text = format!("the probes of one key in a {kind} filter say nothing by themselves");
         return Err(Refused::of("handle", text));
     }
-    if filter.bytes() > MOST_BYTES {
-        let text = format!("probes are shown in filters of up to {}", Size(MOST_BYTES));
+    if filter.bytes() > MOST_MADE {
+        let text = format!("probes are shown in filters of up to {}", Size(MOST_MADE));
         return Err(Refused::of("handle", text));
     }
     let used = set_by(filter, key).map_err(|error| Refused::of("handle", error))?;

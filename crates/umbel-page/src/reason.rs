@@ -3,7 +3,7 @@
 use serde::Serialize;
 use umbel::{FileError, SchemeError};
 use umbel_find::index::IndexError;
-use umbel_foreign::recognized::Content;
+use umbel_foreign::recognized::NotFilter;
 use umbel_foreign::table::TableError;
 use umbel_share::ShareError;
 
@@ -98,13 +98,13 @@ impl Reason {
     }
 
     /// The reason for a file that is neither umbel's nor, probably, another filter.
-    pub(crate) fn other(content: Content) -> Option<Self> {
+    pub(crate) fn other(content: NotFilter) -> Option<Self> {
         match content {
-            Content::Text | Content::CarriageReturns => Some(Self::Text),
-            Content::Utf16 => Some(Self::Utf16),
-            Content::Zip => Some(Self::Zip),
-            Content::Compressed(with) => Some(Self::Compressed { with }),
-            Content::Parquet => None,
+            NotFilter::Text | NotFilter::CarriageReturns => Some(Self::Text),
+            NotFilter::Utf16 => Some(Self::Utf16),
+            NotFilter::Zip => Some(Self::Zip),
+            NotFilter::Compressed(with) => Some(Self::Compressed { with }),
+            NotFilter::Parquet => None,
         }
     }
 }

@@ -137,11 +137,11 @@ pub enum Meaning {
     /// Days since 1970-01-01.
     Date,
     /// Ticks since midnight.
-    Time(Unit),
+    Time(TimeUnit),
     /// Ticks since 1970-01-01.
     Timestamp {
         /// The length of a tick.
-        unit: Unit,
+        unit: TimeUnit,
         /// Whether it is an instant, in UTC, or the time on a clock somewhere.
         utc: bool,
     },
@@ -154,7 +154,7 @@ pub enum Meaning {
 /// A tick of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Unit {
+pub enum TimeUnit {
     Millis,
     Micros,
     Nanos,
@@ -361,9 +361,9 @@ impl<'a> Element<'a> {
                     (1 | 2, Thrift::TRUE | Thrift::FALSE) => flag = kind == Thrift::TRUE,
                     (2, Thrift::STRUCT) => thrift.structure(&mut |_, chosen, _| {
                         unit = match chosen {
-                            1 => Some(Unit::Millis),
-                            2 => Some(Unit::Micros),
-                            3 => Some(Unit::Nanos),
+                            1 => Some(TimeUnit::Millis),
+                            2 => Some(TimeUnit::Micros),
+                            3 => Some(TimeUnit::Nanos),
                             _ => None,
                         };
                         Ok(false)
@@ -414,10 +414,10 @@ impl<'a> Element<'a> {
             (None, Some(0 | 4 | 19)) => Meaning::Text,
             (None, Some(5)) => self.decimal(),
             (None, Some(6)) => Meaning::Date,
-            (None, Some(7)) => Meaning::Time(Unit::Millis),
-            (None, Some(8)) => Meaning::Time(Unit::Micros),
-            (None, Some(9)) => timestamp(Unit::Millis),
-            (None, Some(10)) => timestamp(Unit::Micros),
+            (None, Some(7)) => Meaning::Time(TimeUnit::Millis),
+            (None, Some(8)) => Meaning::Time(TimeUnit::Micros),
+            (None, Some(9)) => timestamp(TimeUnit::Millis),
+            (None, Some(10)) => timestamp(TimeUnit::Micros),
             (None, Some(unsigned @ 11..=14)) => integer(8 << (unsigned - 11), false),
             (None, Some(signed @ 15..=18)) => integer(8 << (signed - 15), true),
             (None, _) => Meaning::Plain,
@@ -573,7 +573,7 @@ mod tests {
             ("id", Physical::Int64, 0, Meaning::Plain),
             ("name", Physical::ByteArray, 0, Meaning::Text),
             ("day", Physical::Int32, 0, Meaning::Date),
-            ("at", Physical::Int64, 0, Meaning::Timestamp { unit: Unit::Micros, utc: true }),
+            ("at", Physical::Int64, 0, Meaning::Timestamp { unit: TimeUnit::Micros, utc: true }),
             ("price", Physical::FixedLenByteArray, 4, Meaning::Decimal { scale: 2, precision: 9 }),
             ("port", Physical::Int32, 0, integer(32, false)),
             ("code", Physical::FixedLenByteArray, 4, Meaning::Plain),

@@ -10,7 +10,7 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use umbel_foreign::Key;
 use umbel_foreign::parquet::{Parquet, hash};
 
-use crate::footer::{Column, Meaning, Physical as Type, Unit};
+use crate::footer::{Column, Meaning, Physical as Type, TimeUnit};
 
 /// The values of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,11 +91,11 @@ enum Named<'a> {
 }
 
 /// Nanoseconds of a tick.
-fn nanos(unit: Unit) -> i128 {
+fn nanos(unit: TimeUnit) -> i128 {
     match unit {
-        Unit::Millis => 1_000_000,
-        Unit::Micros => 1000,
-        Unit::Nanos => 1,
+        TimeUnit::Millis => 1_000_000,
+        TimeUnit::Micros => 1000,
+        TimeUnit::Nanos => 1,
     }
 }
 
@@ -110,7 +110,9 @@ impl Values {
             (Meaning::Plain, Type::Int32) => Meaning::Integer { bits: 32, signed: true },
             (Meaning::Plain, Type::Int64) => Meaning::Integer { bits: 64, signed: true },
             // How Impala and older Spark write times, without declaring it.
-            (Meaning::Plain, Type::Int96) => Meaning::Timestamp { unit: Unit::Nanos, utc: true },
+            (Meaning::Plain, Type::Int96) => {
+                Meaning::Timestamp { unit: TimeUnit::Nanos, utc: true }
+            }
             (meaning, _) => meaning,
         };
         Self { physical, length, meaning }
@@ -256,9 +258,9 @@ impl fmt::Display for Values {
             text = format!("FIXED[{}]", self.length);
         }
         let unit = |unit| match unit {
-            Unit::Millis => "ms",
-            Unit::Micros => "us",
-            Unit::Nanos => "ns",
+            TimeUnit::Millis => "ms",
+            TimeUnit::Micros => "us",
+            TimeUnit::Nanos => "ns",
         };
         let meaning = match self.meaning {
             Meaning::Text => "text".to_owned(),
@@ -344,7 +346,7 @@ fn date(text: &str) -> Option<i128> {
     date.ok().map(i128::from).or_else(|| text.parse().ok())
 }
 
-fn time(text: &str, unit: Unit) -> Option<i128> {
+fn time(text: &str, unit: TimeUnit) -> Option<i128> {
     let since = |time: NaiveTime| time.signed_duration_since(NaiveTime::MIN).num_nanoseconds();
     let mut formats = ["%H:%M:%S%.f", "%H:%M"].into_iter();
     match formats.find_map(|format| NaiveTime::parse_from_str(text, format).ok()) {
@@ -353,7 +355,7 @@ fn time(text: &str, unit: Unit) -> Option<i128> {
     }
 }
 
-fn timestamp(text: &str, unit: Unit, utc: bool) -> Option<i128> {
+fn timestamp(text: &str, unit: TimeUnit, utc: bool) -> Option<i128> {
     let without_zone = || {
         let mut formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"].into_iter();
         let time = formats.find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
@@ -371,7 +373,7 @@ fn timestamp(text: &str, unit: Unit, utc: bool) -> Option<i128> {
 }
 
 /// A time in nanoseconds as ticks; a time between two ticks is not in the column.
-fn ticks(time: i128, unit: Unit) -> Option<i128> {
+fn ticks(time: i128, unit: TimeUnit) -> Option<i128> {
     (time % nanos(unit) == 0).then_some(time / nanos(unit))
 }
 
@@ -493,11 +495,11 @@ mod tests {
         assert_eq!((read(date, "1970-01-02"), read(date, "1969-12-31")), (i32(1), i32(-1)));
         assert_eq!((read(date, "20778"), read(date, "2026-02-30")), (i32(20778), None));
         let time = |unit, physical| Values::new(physical, 0, Meaning::Time(unit));
-        assert_eq!(read(time(Unit::Millis, Type::Int32), "00:01:00.5"), i32(60_500));
-        assert_eq!(read(time(Unit::Micros, Type::Int64), "23:59"), i64(86_340_000_000));
-        assert_eq!(read(time(Unit::Millis, Type::Int32), "00:00:00.0005"), None);
+        assert_eq!(read(time(TimeUnit::Millis, Type::Int32), "00:01:00.5"), i32(60_500));
+        assert_eq!(read(time(TimeUnit::Micros, Type::Int64), "23:59"), i64(86_340_000_000));
+        assert_eq!(read(time(TimeUnit::Millis, Type::Int32), "00:00:00.0005"), None);
         let stamp = |unit, utc| Values::new(Type::Int64, 0, Meaning::Timestamp { unit, utc });
-        let utc = stamp(Unit::Millis, true);
+        let utc = stamp(TimeUnit::Millis, true);
         for text in [
             "2001-09-09T01:46:40Z",
             "2001-09-09 01:46:40",
@@ -506,7 +508,7 @@ mod tests {
         ] {
             assert_eq!(read(utc, text), i64(1_000_000_000_000), "{text}");
         }
-        let local = stamp(Unit::Nanos, false);
+        let local = stamp(TimeUnit::Nanos, false);
         assert_eq!(read(local, "1970-01-01T00:00:00.000000001"), i64(1));
         assert_eq!(read(local, "1969-12-31T23:59:59.999999999"), i64(-1));
         assert_eq!(read(local, "1970-01-01T00:00:00Z"), None, "has no zone");

@@ -27,11 +27,11 @@ pub struct Plan {
     /// Bytes of the file that stay as they are, from its start.
     pub body: u64,
     /// The filters to add, in the order of row groups, then of columns.
-    pub units: Vec<Unit>,
+    pub units: Vec<ChunkId>,
     /// The filters that will not be added, as known before any value is read.
-    pub left_out: Vec<(Unit, Reason)>,
+    pub left_out: Vec<(ChunkId, Reason)>,
     /// The filters to remove, in the order of row groups, then of columns.
-    pub removed: Vec<Unit>,
+    pub removed: Vec<ChunkId>,
     /// Bytes of removed filters that stay in the file, because something else is behind them.
     pub unreachable: u64,
     /// The columns to add filters to.
@@ -42,7 +42,7 @@ pub struct Plan {
 
 /// A column in a row group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Unit {
+pub struct ChunkId {
     /// The number of the row group.
     pub row_group: usize,
     /// The number of the column in the schema.
@@ -129,7 +129,7 @@ impl Plan {
         }
         for row_group in 0..self.footer.row_groups.len() {
             for &column in &self.added {
-                let unit = Unit { row_group, column };
+                let unit = ChunkId { row_group, column };
                 match self.reason(unit) {
                     Some(reason) => self.left_out.push((unit, reason)),
                     None => self.units.push(unit),
@@ -145,7 +145,7 @@ impl Plan {
         Ok(())
     }
 
-    pub(crate) fn chunk(&self, unit: Unit) -> &Chunk {
+    pub(crate) fn chunk(&self, unit: ChunkId) -> &Chunk {
         &self.footer.row_groups[unit.row_group].chunks[unit.column]
     }
 
@@ -228,7 +228,7 @@ impl Plan {
     }
 
     /// Why a filter would not help, if the footer alone shows it.
-    fn reason(&self, unit: Unit) -> Option<Reason> {
+    fn reason(&self, unit: ChunkId) -> Option<Reason> {
         let chunk = self.chunk(unit);
         if self.column(unit.column).is_read_as_float() {
             return Some(Reason::ReadAsFloat);
@@ -268,7 +268,7 @@ impl Plan {
                     None => {}
                 }
                 if removed {
-                    self.removed.push(Unit { row_group, column });
+                    self.removed.push(ChunkId { row_group, column });
                 }
             }
         }
@@ -294,7 +294,7 @@ impl Plan {
     }
 
     /// Whether the filter of a chunk is removed: there may be a million of them.
-    pub(crate) fn is_removed(&self, unit: Unit) -> bool {
+    pub(crate) fn is_removed(&self, unit: ChunkId) -> bool {
         self.removed.binary_search(&unit).is_ok()
     }
 
@@ -313,7 +313,7 @@ impl Plan {
     }
 
     /// The index of a unit's column among the columns that get filters.
-    pub(crate) fn number(&self, unit: Unit) -> usize {
+    pub(crate) fn number(&self, unit: ChunkId) -> usize {
         self.added.binary_search(&unit.column).expect("filters are added to it")
     }
 }

@@ -12,7 +12,7 @@ use umbel_sets::{Error, Resources};
 
 use crate::edit::Edited;
 use crate::footer::Footer;
-use crate::plan::{Plan, Unit};
+use crate::plan::{ChunkId, Plan};
 use crate::rewrite::{FilterPlace, rewrite};
 
 /// Bytes of the old file copied between two checks for cancellation.
@@ -132,11 +132,11 @@ fn copy(plan: &Plan, out: &File, resources: &Resources) -> Result<()> {
 }
 
 /// The end of the new file: its footer, with the length and the magic.
-fn footer(plan: &Plan, places: &[(Unit, FilterPlace)]) -> Result<Vec<u8>> {
+fn footer(plan: &Plan, places: &[(ChunkId, FilterPlace)]) -> Result<Vec<u8>> {
     // Both come in the order of row groups, then of columns.
     let mut new = places.iter().peekable();
     let mut footer = rewrite(&plan.bytes, &mut |row_group, column| {
-        let unit = Unit { row_group, column };
+        let unit = ChunkId { row_group, column };
         match new.next_if(|(place, _)| *place == unit) {
             Some((_, place)) => *place,
             None if plan.is_removed(unit) => FilterPlace::Removed,
@@ -183,7 +183,7 @@ mod filters {
         plan: &Plan,
         _: &Resources,
         copy: impl FnOnce() -> Result<()>,
-        _: impl FnMut(Unit, Made) -> Result<()>,
+        _: impl FnMut(ChunkId, Made) -> Result<()>,
     ) -> Result<()> {
         if !plan.units.is_empty() {
             bail!(
@@ -221,7 +221,7 @@ mod filters {
         plan: &Plan,
         resources: &Resources,
         copy: impl FnOnce() -> Result<()>,
-        mut each: impl FnMut(Unit, Made) -> Result<()>,
+        mut each: impl FnMut(ChunkId, Made) -> Result<()>,
     ) -> Result<()> {
         if plan.units.is_empty() {
             return copy();
@@ -359,7 +359,7 @@ mod filters {
         }
 
         /// The pages of a unit, the size of its filter before it shrinks, and the bytes of memory that both need.
-        fn prepare(&self, unit: Unit) -> Result<(Pages, u64, u64)> {
+        fn prepare(&self, unit: ChunkId) -> Result<(Pages, u64, u64)> {
             let chunk = self.plan.chunk(unit);
             let pages = Pages::read(&self.plan.file, self.plan.column(unit.column), chunk)?;
             let size = bytes_for(pages.most_values, self.plan.fpp);
@@ -369,7 +369,7 @@ mod filters {
             Ok((pages, size, need))
         }
 
-        fn filter(&self, unit: Unit, pages: &Pages, size: u64) -> Result<Made> {
+        fn filter(&self, unit: ChunkId, pages: &Pages, size: u64) -> Result<Made> {
             let (plan, chunk) = (self.plan, self.plan.chunk(unit));
             if pages.all_in_dictionary && !plan.always {
                 return Ok(Made { filter: Err(Reason::Dictionary), bytes_read: 0 });

@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
 use umbel::{KeyHasher, Secret};
-use umbel_numbers::Bytes;
+use umbel_numbers::Size;
 
 /// A number of keys: an int, or a float such as 1e8 that is whole.
 pub(crate) fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
@@ -58,7 +58,7 @@ impl FromPyObject<'_, '_> for Threads {
 pub(crate) fn size(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     match value.cast::<PyString>() {
         Ok(text) => {
-            let bytes = text.to_str()?.parse::<Bytes>();
+            let bytes = text.to_str()?.parse::<Size>();
             Ok(bytes.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?.0)
         }
         Err(_) => count(value, name),

@@ -11,10 +11,10 @@
 //! A worker's share is the same for records with keys: it reads half as much at a time, and hands on half as many
 //! lines; the other half is for keys that are not a part of their line.
 
-use crate::Error;
 use crate::input::held;
 use crate::pages::within_page;
 use crate::table::{KEPT_LINE, MOST_BYTES, MOST_KEYS};
+use crate::{Error, Resources};
 
 /// The smallest memory cap: 16 MiB.
 pub const LEAST_MEMORY: u64 = 16 << 20;
@@ -58,6 +58,12 @@ pub(crate) struct Budget {
     pub(crate) rest: u64,
     /// Files that the process may have open.
     pub(crate) files: u64,
+}
+
+impl Resources {
+    pub(crate) fn budget(&self) -> Result<Budget, Error> {
+        Budget::new(self.memory, self.threads)
+    }
 }
 
 impl Budget {

@@ -19,7 +19,7 @@ use crate::{Error, Options, Resources};
 #[derive(Debug)]
 pub struct Input {
     name: String,
-    bytes: Bytes,
+    bytes: Location,
     stamp: Stamp,
     /// The hash of its first and last bytes.
     edges: u64,
@@ -74,7 +74,7 @@ pub(crate) fn held() -> u64 {
 
 /// The location of the bytes.
 #[derive(Clone, Debug)]
-enum Bytes {
+enum Location {
     Open(Handle),
     /// In a file that each pass reopens.
     Closed(PathBuf),
@@ -104,7 +104,7 @@ impl Input {
             name,
             stamp,
             edges,
-            bytes: Bytes::Open(handle),
+            bytes: Location::Open(handle),
             grown: Arc::default(),
             part: None,
             other: false,
@@ -137,7 +137,7 @@ impl Input {
 
     /// Closes the file: each pass reopens `path`. For more inputs than a process may have open.
     pub(crate) fn close(self, path: PathBuf) -> Result<Self, Error> {
-        let closed = Self { bytes: Bytes::Closed(path), ..self };
+        let closed = Self { bytes: Location::Closed(path), ..self };
         closed.check_unchanged()?;
         Ok(closed)
     }
@@ -187,14 +187,14 @@ impl Input {
 
     /// Bytes that were copied to a temporary file to make it readable again.
     pub(crate) fn spooled_bytes(&self) -> u64 {
-        if let Bytes::Open(Handle::Spooled(..)) = self.bytes { self.length() } else { 0 }
+        if let Location::Open(Handle::Spooled(..)) = self.bytes { self.length() } else { 0 }
     }
 
     /// Opens it for reading; an error if it has changed.
     pub(crate) fn open(&self) -> Result<Reader<'_>, Error> {
         let handle = match &self.bytes {
-            Bytes::Open(handle) => handle.clone(),
-            Bytes::Closed(path) => {
+            Location::Open(handle) => handle.clone(),
+            Location::Closed(path) => {
                 let file = File::open(path).map_err(|source| read_error(&self.name, source))?;
                 read_ahead(&file);
                 Handle::File(Arc::new(file))
@@ -237,7 +237,7 @@ impl Input {
     /// Returns an error if it has changed.
     pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
         match &self.bytes {
-            Bytes::Closed(path) if stamp(&self.name, State::at(path))? == self.stamp => Ok(()),
+            Location::Closed(path) if stamp(&self.name, State::at(path))? == self.stamp => Ok(()),
             _ => self.open().map(drop),
         }
     }

@@ -108,8 +108,6 @@ use std::sync::Arc;
 
 use umbel_io::compression::Notice;
 
-use budget::Budget;
-
 /// The options of every job.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -155,9 +153,5 @@ impl Resources {
     /// Makes resources with a new progress.
     pub fn new(memory: u64, threads: usize, tmp: TempFolders) -> Self {
         Self { memory, threads, tmp: Arc::new(tmp), progress: Arc::default(), notice: |_| {} }
-    }
-
-    pub(crate) fn budget(&self) -> Result<Budget, Error> {
-        Budget::new(self.memory, self.threads)
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum, ValueHint};
 use umbel_io::compression::Compression;
-use umbel_numbers::Bytes;
+use umbel_numbers::Size;
 use umbel_sets::{Bad, Empty, Missing, Ragged};
 
 use super::OutputArgs;
@@ -34,7 +34,7 @@ pub(crate) struct Work {
     ///
     /// At least 16MiB. It bounds the whole process, which stays below the cap plus 32 MiB.
     #[arg(short, long, value_name = "SIZE", help_heading = "Resources")]
-    pub(crate) memory: Option<Bytes>,
+    pub(crate) memory: Option<Size>,
     /// Number of threads [default: one per processor, fewer under a small --memory]
     #[arg(short = 'j', long, value_name = "N", help_heading = "Resources", value_parser = umbel_numbers::threads)]
     pub(crate) threads: Option<std::num::NonZeroUsize>,
@@ -48,7 +48,7 @@ pub(crate) struct Work {
 }
 
 /// The memory cap, in bytes: what `--memory` says, or a quarter of what there is, or of 1 GiB if that is unknown.
-fn memory(given: Option<Bytes>) -> u64 {
+fn memory(given: Option<Size>) -> u64 {
     given.map_or_else(|| umbel_io::memory().unwrap_or(1 << 30) / 4, |bytes| bytes.0)
 }
 
@@ -228,7 +228,7 @@ pub(crate) struct NamesArgs {
 pub(crate) struct MostArgs {
     /// Largest filter to unpack from a file whose signature is not checked [default: a quarter of the machine's memory]
     #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<Bytes>,
+    pub(crate) memory: Option<Size>,
 }
 
 impl MostArgs {

@@ -362,7 +362,7 @@ impl Segment<'_> {
             };
         }
         for ((group, _), from) in groups.all.iter_mut().zip(&groups.from) {
-            if !kept || matches!(from, From::New(_)) {
+            if !kept || matches!(from, GroupSource::New(_)) {
                 group.place = place;
                 place += group.bytes();
             }
@@ -492,7 +492,7 @@ fn each_file(
             let part = parts.get(at).filter(|_| at < failed.load(Ordering::Relaxed));
             let Some(part) = part else { return Ok(()) };
             let (reading, unforeseen, keys) = (&reading, &unforeseen, &mut keys);
-            let mut one = One { reading, temporary, unforeseen, keys };
+            let mut one = FileIndexer { reading, temporary, unforeseen, keys };
             let kept = base.kept_of(part.path).to_owned();
             let indexed = match one.read(part, kept.clone()) {
                 Err(error) => match Unreadable::reason(&error) {
@@ -591,14 +591,14 @@ fn keep(path: &Path, kept: &Path, entry: &Entry, index: &Index) -> Result<Option
 }
 
 /// A worker's tools to index a file.
-struct One<'a> {
+struct FileIndexer<'a> {
     reading: &'a Reading,
     temporary: &'a Temporary,
     unforeseen: &'a memory::Unforeseen,
     keys: &'a mut Keys,
 }
 
-impl One<'_> {
+impl FileIndexer<'_> {
     fn read(&mut self, part: &Part<'_>, stored: PathBuf) -> Result<Indexed> {
         let path = part.path;
         let of_file = Unreadable::at(path);
@@ -719,10 +719,10 @@ struct Groups {
     /// Each group, and the blocks of its columns.
     all: Vec<(Group, Vec<u32>)>,
     /// The group of the old index that it is, or where each of its filters is in the temporary file.
-    from: Vec<From>,
+    from: Vec<GroupSource>,
 }
 
-enum From {
+enum GroupSource {
     Old(Group),
     New(Vec<u64>),
 }
@@ -738,7 +738,7 @@ impl Groups {
             let blocks: Vec<_> = blocks.collect();
             if blocks.iter().any(|&block| block != GONE) {
                 groups.all.push((*group, blocks));
-                groups.from.push(From::Old(*group));
+                groups.from.push(GroupSource::Old(*group));
             }
         }
         groups.add(new);
@@ -753,7 +753,7 @@ impl Groups {
                 let blocks = some.iter().map(|filter| filter.0).collect();
                 // It gets its place later.
                 self.all.push((Group { rows, columns: some.len() as u32, place: 0 }, blocks));
-                self.from.push(From::New(some.iter().map(|filter| filter.1).collect()));
+                self.from.push(GroupSource::New(some.iter().map(|filter| filter.1).collect()));
             }
         }
     }
@@ -791,7 +791,7 @@ impl Groups {
                 }
                 _ => {
                     groups.all.push((group, blocks.into_iter().flatten().collect()));
-                    groups.from.push(From::Old(group));
+                    groups.from.push(GroupSource::Old(group));
                 }
             }
         }
@@ -807,7 +807,7 @@ impl Groups {
     ) -> Result<()> {
         for ((group, _), from) in self.all.iter().zip(&self.from) {
             match from {
-                From::Old(group) => {
+                GroupSource::Old(group) => {
                     const PIECE: u64 = 1 << 20;
                     let Some(index) = old else { continue };
                     for start in (0..group.bytes()).step_by(PIECE as usize) {
@@ -815,7 +815,7 @@ impl Groups {
                         out.write(&index.pages.take(group.place + start, length)?)?;
                     }
                 }
-                From::New(offsets) => {
+                GroupSource::New(offsets) => {
                     let apart = Apart { file: &temporary.file, offsets, rows: group.rows };
                     apart.each_strip(&mut |strip| out.write(strip))?;
                 }

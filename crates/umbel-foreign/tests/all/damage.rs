@@ -54,7 +54,7 @@ fn try_all(format: Format, content: &[u8]) -> bool {
             assert!(owned.contains(key).unwrap(), "{format}: {key:?} is absent");
         }
     }
-    assert_eq!(owned.union(&read).is_ok(), format.joins(), "{format}");
+    assert_eq!(owned.union(&read).is_ok(), format.merges(), "{format}");
     owned.finish().unwrap();
     true
 }

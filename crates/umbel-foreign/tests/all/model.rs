@@ -154,7 +154,7 @@ proptest! {
         let single: Vec<bool> = keys.iter().map(|key| read.contains(*key).unwrap()).collect();
         prop_assert_eq!(found, single);
 
-        if !format.joins() {
+        if !format.merges() {
             let refused = one.union(&two);
             prop_assert!(matches!(refused, Err(Error::NoUnion { .. })), "{refused:?}");
             prop_assert_eq!(one.encode().unwrap(), file, "unchanged");
@@ -191,7 +191,7 @@ proptest! {
                 prop_assert!(kept, "a key of the other is lost");
             }
             Err(Error::FormatsDiffer { .. }) => prop_assert!(case.format != other.format),
-            Err(Error::NoUnion { format }) => prop_assert!(!format.joins()),
+            Err(Error::NoUnion { format }) => prop_assert!(!format.merges()),
             Err(Error::Differ { left, right, .. }) => {
                 prop_assert!(left != right);
                 prop_assert_eq!(one.encode().unwrap(), before, "as it was");

@@ -59,7 +59,7 @@ pub fn decoder(
     room: u64,
 ) -> Result<Decoder> {
     let Some(format) = compression else {
-        return Ok(Decoder { compression, bytes: Bytes::Whole(source), tell: None });
+        return Ok(Decoder { compression, bytes: TextSource::Whole(source), tell: None });
     };
     let mut start = Vec::new();
     source.by_ref().take(HEADER).read_to_end(&mut start)?;
@@ -97,10 +97,10 @@ pub fn decoder(
             let most = (most >> 10) + (1 << 10);
             let most = u32::try_from(most).unwrap_or(u32::MAX);
             let bytes = Box::new(lzma_rust2::XzReader::new_mem_limit(bytes, true, most));
-            return Ok(Decoder { compression, bytes: Bytes::Whole(bytes), tell: None });
+            return Ok(Decoder { compression, bytes: TextSource::Whole(bytes), tell: None });
         }
     };
-    Ok(Decoder { compression, bytes: Bytes::Noting(noting), tell: None })
+    Ok(Decoder { compression, bytes: TextSource::Noting(noting), tell: None })
 }
 
 /// Enough of an input to find the window of its first frame or block: a Zstandard frame needs 18 bytes, xz 12 and a
@@ -195,11 +195,11 @@ impl fmt::Display for NeedsMemory {
 /// The text of an input; errors name the format.
 pub struct Decoder {
     compression: Option<Compression>,
-    bytes: Bytes,
+    bytes: TextSource,
     tell: Option<Tell>,
 }
 
-enum Bytes {
+enum TextSource {
     /// Not compressed, or in a format without points other than its start.
     Whole(Box<dyn Read>),
     Noting(Box<dyn Noting>),
@@ -214,15 +214,15 @@ impl Decoder {
 
     /// Known when all text was read.
     pub(crate) fn trailing(&self) -> Trailing {
-        let Bytes::Noting(noting) = &self.bytes else { return None };
+        let TextSource::Noting(noting) = &self.bytes else { return None };
         noting.trailing()
     }
 
     /// Takes the points passed since the last call.
     pub fn points(&mut self) -> Vec<Point> {
         match &mut self.bytes {
-            Bytes::Whole(_) => Vec::new(),
-            Bytes::Noting(noting) => std::mem::take(noting.points()),
+            TextSource::Whole(_) => Vec::new(),
+            TextSource::Noting(noting) => std::mem::take(noting.points()),
         }
     }
 }
@@ -230,8 +230,8 @@ impl Decoder {
 impl Read for Decoder {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = match &mut self.bytes {
-            Bytes::Whole(source) => source.read(bytes),
-            Bytes::Noting(noting) => noting.read(bytes),
+            TextSource::Whole(source) => source.read(bytes),
+            TextSource::Noting(noting) => noting.read(bytes),
         };
         if let (Ok(0), Some((at, false))) = (&read, self.trailing())
             && let Some((name, notice)) = self.tell.take()

@@ -1,4 +1,4 @@
-//! Compares the description of a filter's keys with the keys that a job looks up.
+//! The description of a job's keys, as the file of a filter has it.
 //!
 //! Hashes do not depend on where a key came from, so a filter of one column accepts keys of another, and answers that
 //! all of them are absent. The description in its file distinguishes them.
@@ -61,31 +61,4 @@ fn whole(records: &Records) -> Option<String> {
     let other =
         (delimiter != usual).then(|| format!(" {}", char::from(delimiter).escape_default()));
     Some(form.to_owned() + &other.unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Another program may give several types, all of which count, names of attributes, and entries that say nothing of
-    /// keys.
-    #[test]
-    fn all_types_are_compared_and_other_entries_are_not() {
-        let keys = |entries: &[(&str, &str)]| {
-            let mut keys = KeyDescription::default();
-            entries.iter().for_each(|(name, value)| keys.push(name, value).unwrap());
-            keys
-        };
-        let [none, numbers] = [keys(&[]), keys(&[("type", "ip-prefix")])];
-        let two = keys(&[("type", "text"), ("type", "ip-prefix")]);
-        for (left, right) in [(&none, &numbers), (&none, &two), (&numbers, &two)] {
-            let check = |one: &KeyDescription, other| one.check(Kind::Blocked, other);
-            assert!(check(left, right).is_err() && check(right, left).is_err(), "{left:?}");
-            assert!(check(right, right).is_ok(), "{right:?}");
-        }
-        let named = keys(&[("field", "a"), ("field", "b")]);
-        assert!(named.check(Kind::Attributes, &none).is_ok(), "queries name attributes");
-        let ours = keys(&[("type", "text"), ("made by", "hand")]);
-        assert!(ours.check(Kind::Blocked, &none).is_ok(), "text goes without saying");
-    }
 }

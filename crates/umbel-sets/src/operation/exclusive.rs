@@ -1,6 +1,6 @@
 //! Which options of a set operation exclude each other, in one place for every front end.
 
-/// The options that cannot be given with `option` of a verb (`common`, `except`, `dedup` or `join`). Names are as on
+/// The options that cannot be given with `option` of a verb (`common`, `except`, `dedup`, `diff` or `join`). Names are as on
 /// the command line, with `_` for `-`. Each pair is listed once, so look up both options.
 pub fn excludes(verb: &str, option: &str) -> &'static [&'static str] {
     match (verb, option) {

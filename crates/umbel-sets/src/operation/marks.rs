@@ -33,15 +33,3 @@ impl Marks {
         (&self.0[(number / 64) as usize], 1 << (number % 64))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn marks_take_a_bit_for_each_of_the_smallest_records() {
-        let share = 1 << 20;
-        let table = Marks::table(share);
-        assert!(table + table / 96 <= share && share - table <= share / 96);
-    }
-}

@@ -9,7 +9,8 @@ use std::sync::{MutexGuard, PoisonError};
 
 use umbel::{Receipt, Shard};
 
-use super::seen::{Checkpoint, Recorder};
+use super::Checkpoint;
+use super::seen::Recorder;
 use crate::filters::pieces::LargeFilter;
 use crate::prelude::*;
 use crate::report::ErrorBound;

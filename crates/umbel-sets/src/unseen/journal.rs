@@ -35,8 +35,6 @@ use umbel::{AnyFilter, Capacity, Filter, KeyHash, KeyHasher};
 use umbel_io::atomic::{self, Existing};
 use umbel_io::{Access, FileAt, PageWriter, State};
 
-use super::Checkpoint;
-
 /// The first bytes of a journal: its magic number and the version.
 const START: [u8; 12] = *b"UMBELRUN\x01\0\0\0";
 const MAGIC: usize = 8;
@@ -48,6 +46,18 @@ const PIECE: u64 = 4096;
 const MOST_ANNOUNCED: usize = 1 << 20;
 /// The longest frame: 4,096 hashes, or a checkpoint with two paths.
 const LONGEST: usize = 16 * 4096 + 1;
+
+/// The progress of a run when its filter is saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Checkpoint {
+    /// The input being read.
+    pub input: String,
+    /// The start of the first unsettled line in it, in bytes.
+    pub offset: u64,
+    /// Lines written so far.
+    pub found: u64,
+}
 
 /// The progress of a run.
 #[derive(Clone, Debug)]

@@ -12,7 +12,8 @@ pub mod journal;
 mod seen;
 
 pub use in_pieces::UnseenInPieces;
-pub use seen::{Checkpoint, Recorder, Save, Unseen};
+pub use journal::Checkpoint;
+pub use seen::{Recorder, Save, Unseen};
 
 #[cfg(test)]
 mod tests;

@@ -13,24 +13,12 @@ use std::time::{Duration, Instant};
 use umbel::{AnyFilter, Capacity, Filter};
 use umbel_io::threads::no_thread;
 
-use super::journal::Journal;
+use super::journal::{Checkpoint, Journal};
 use crate::Header;
 use crate::filters::room::{outgrown, room_to_fill};
 use crate::prelude::*;
 use crate::report::ErrorBound;
 use crate::sink::Sink;
-
-/// The progress of a run when its filter is saved.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Checkpoint {
-    /// The input being read.
-    pub input: String,
-    /// The start of the first unsettled line in it, in bytes.
-    pub offset: u64,
-    /// Lines written so far.
-    pub found: u64,
-}
 
 /// Makes the output durable, which has everything written so far, then the journal and the progress of the run; the last
 /// argument is true if nothing follows. The filter holds everything noted; it is `None` if it is written elsewhere, to

@@ -317,3 +317,20 @@ proptest! {
         _ = AnyFilter::read_with(&file[..], file.len() as u64, AnyScheme);
     }
 }
+
+/// Another program may give several types, all of which count, names of attributes, and entries that say nothing of
+/// keys.
+#[test]
+fn all_types_are_compared_and_other_entries_are_not() {
+    let [none, numbers] = [described(&[]), described(&[("type", "ip-prefix")])];
+    let two = described(&[("type", "text"), ("type", "ip-prefix")]);
+    for (left, right) in [(&none, &numbers), (&none, &two), (&numbers, &two)] {
+        let check = |one: &KeyDescription, other| one.check(Kind::Blocked, other);
+        assert!(check(left, right).is_err() && check(right, left).is_err(), "{left:?}");
+        assert!(check(right, right).is_ok(), "{right:?}");
+    }
+    let named = described(&[("field", "a"), ("field", "b")]);
+    assert!(named.check(Kind::Attributes, &none).is_ok(), "queries name attributes");
+    let ours = described(&[("type", "text"), ("made by", "hand")]);
+    assert!(ours.check(Kind::Blocked, &none).is_ok(), "text goes without saying");
+}

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use umbel::{Algorithm, AnyFilter, Filter as _, KeyHash, Variant};
+use umbel::{Algorithm, AnyFilter, Capacity, Filter as _, KeyHash, Variant};
 use umbel_numbers::{Count, Rate};
 use umbel_report::compare::LINKED;
 use umbel_report::receipt::estimate_within;
@@ -257,7 +257,7 @@ fn is_keyed(receipt: &umbel::Receipt) -> bool {
 
 /// Whether keys that were inserted may fail later.
 fn forgets(receipt: &umbel::Receipt) -> bool {
-    matches!(receipt.plan.variant(), Variant::Stable { .. } | Variant::Window { .. })
+    receipt.plan.kind().capacity() == Capacity::Last
 }
 
 impl Findings {

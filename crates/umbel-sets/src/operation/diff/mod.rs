@@ -7,15 +7,12 @@ mod cells;
 pub mod changes;
 mod side_by_side;
 
-use std::slice;
-
 use super::counts::second_more;
 use super::prelude::*;
-use crate::input::SpoolWriter;
 use crate::report::Changes;
 use crate::scan::RowKeys;
 use crate::sink::Hand;
-use side_by_side::Remaining;
+use side_by_side::{Remaining, spool};
 
 /// How a row differs between two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -231,20 +228,6 @@ impl<'a> Diff<'a> {
             SetOperation::within(budget, inputs, Rule::of_first(Others::Mark, true), options);
         if self.paired { part.in_order() } else { part }
     }
-}
-
-/// A temporary file for rows of `input`.
-fn spool(
-    name: &str,
-    input: &Input,
-    scanner: &Scanner<'_>,
-    options: &Options,
-) -> Result<SpoolWriter, Error> {
-    let mut rows = SpoolWriter::new(name, options)?;
-    // Its own header: only one may have an ignored column, and the key may be another column of each.
-    let header = scanner.header(slice::from_ref(input))?;
-    header.iter().try_for_each(|row| rows.row(row))?;
-    Ok(rows)
 }
 
 /// The most changed rows of a key with a replaced row of their own: their numbers take 512 KiB.

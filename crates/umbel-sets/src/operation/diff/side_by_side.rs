@@ -7,9 +7,10 @@
 //! its hash goes into a filter of rows to read *again*. A second pass keeps all rows that this one lets pass, wherever
 //! they are. So a row that was forgotten is once in each file, and the rows that remain differ as the whole files do.
 
+use std::slice;
 use std::sync::atomic::AtomicBool;
 
-use super::spool;
+use crate::input::SpoolWriter;
 use crate::operation::in_line::Few;
 use crate::operation::keys::index;
 use crate::operation::plan::{shard_of, size_at};
@@ -93,6 +94,20 @@ pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Option<Rema
     let even = passes.tallies[0].map_or(0, |tally| tally.lines) - of_old;
     passes.report.distinct = even;
     Ok(Some(Remaining { inputs: remaining, even, report: passes.finish(inputs, &disk) }))
+}
+
+/// A temporary file for rows of `input`.
+pub(super) fn spool(
+    name: &str,
+    input: &Input,
+    scanner: &Scanner<'_>,
+    options: &Options,
+) -> Result<SpoolWriter, Error> {
+    let mut rows = SpoolWriter::new(name, options)?;
+    // Its own header: only one may have an ignored column, and the key may be another column of each.
+    let header = scanner.header(slice::from_ref(input))?;
+    header.iter().try_for_each(|row| rows.row(row))?;
+    Ok(rows)
 }
 
 /// Adds a row to those remaining, which are sorted by place.

@@ -3,7 +3,7 @@
 use super::BuildArgs;
 use anyhow::{Result, bail};
 use umbel::Plan;
-use umbel_numbers::Bytes;
+use umbel_numbers::Size;
 
 const DEFAULT_FPP: f64 = 0.01;
 
@@ -41,12 +41,12 @@ fn for_keys(args: &BuildArgs, keys: u64, fpp: f64) -> Result<Plan> {
 }
 
 /// The plan for as many keys as a size holds at a rate.
-pub(super) fn for_size(args: &BuildArgs, fpp: f64, size: Bytes) -> Result<Plan> {
+pub(super) fn for_size(args: &BuildArgs, fpp: f64, size: Size) -> Result<Plan> {
     Ok(Plan::for_capacity(args.kind, fpp, size_of_plan(args, size))?)
 }
 
 /// The part of the size of the whole filter that is for a plan.
-fn size_of_plan(args: &BuildArgs, size: Bytes) -> u64 {
+fn size_of_plan(args: &BuildArgs, size: Size) -> u64 {
     args.kind.share(args.work.records.key.len(), size.0)
 }
 

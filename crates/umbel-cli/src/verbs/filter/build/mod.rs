@@ -14,7 +14,7 @@ use umbel::{
 };
 use umbel_foreign::{Foreign, ForeignInsert, Format};
 use umbel_net::prefixes::Family;
-use umbel_numbers::{Bytes, Count, Fpp, KeyCount};
+use umbel_numbers::{Count, Fpp, KeyCount, Size};
 use umbel_sets::{BloomierBuild, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
 
@@ -75,7 +75,7 @@ pub(crate) struct BuildArgs {
     pub(crate) fpp: Option<Fpp>,
     /// Size of the filter, e.g. 64MiB; it determines the rate, to 1e-9, or with --fpp the number of keys
     #[arg(long, value_name = "SIZE")]
-    pub(crate) size: Option<Bytes>,
+    pub(crate) size: Option<Size>,
     /// Plan a classic filter for the bits sent when packed: fewer probes per key, fewer bits sent, more memory (umbel filter
     /// plan --ship lists them)
     #[arg(hide_short_help = true)]

@@ -4,7 +4,7 @@ mod ship;
 mod table;
 
 use serde_json::json;
-use umbel_numbers::{Bytes, Fpp, KeyCount, Nanoseconds, Span};
+use umbel_numbers::{Fpp, KeyCount, Nanoseconds, Size, Span};
 use umbel_report::advice::{Advice, Costs, Goal, Verdict, advise};
 use umbel_report::plan as report;
 
@@ -29,12 +29,12 @@ pub(crate) struct PlanArgs {
     pub(crate) fpp: Option<Fpp>,
     /// Most memory for the filter, e.g. 4GiB
     #[arg(short, long, value_name = "SIZE")]
-    pub(crate) memory: Option<Bytes>,
+    pub(crate) memory: Option<Size>,
     /// Largest size of the filter's file when sent; without SIZE, rank by bits sent
     ///
     /// Without SIZE, lists filters planned for the bits sent when packed.
     #[arg(long, value_name = "SIZE", num_args = 0..=1)]
-    pub(crate) ship: Option<Option<Bytes>>,
+    pub(crate) ship: Option<Option<Size>>,
     /// Print the formulas too, with the numbers in them
     #[arg(long)]
     pub(crate) explain: bool,
