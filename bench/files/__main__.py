@@ -75,7 +75,7 @@ def parse():
         prog="files", description="umbel's jobs over whole files beside wc -l and peers: lines of 66 bytes, 40 million a job."
     )
     parser.add_argument("--data", type=pathlib.Path, required=True, metavar="DIR",
-                        help="where the files, the peers and temporary files live; kept and reused (20 GB at full size)")
+                        help="where the files, the peers and temporary files live; kept and reused (30 GB at full size)")
     parser.add_argument("--umbel", type=pathlib.Path, default=BENCH.parent / "target" / "release" / "umbel", metavar="PATH",
                         help="the binary under measurement (default: target/release/umbel)")
     parser.add_argument("--jobs", default="common,except,dedup,many,join,diff,sorted", metavar="LIST",

@@ -77,7 +77,7 @@ pub enum Steps {
     Join {
         /// The filter of all rows of the first input; rows of the second that pass it are gathered, or all without it.
         seen: Option<Plan>,
-        /// The number of slices of the first input, with a pass over the second one for each.
+        /// The number of slices of the first input. What later ones need of the second goes to files.
         slices: u64,
     },
 }
