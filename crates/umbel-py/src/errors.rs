@@ -2,6 +2,7 @@
 //! a file an `OSError`, and lack of memory a `MemoryError`. The messages are the other crates' own.
 
 use std::io;
+use std::path::Path;
 
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -158,4 +159,14 @@ pub(crate) fn of_files(error: anyhow::Error, path: &str) -> PyErr {
         Some(io) => of_file(io, path),
         None => PyOSError::new_err(format!("{error:#}")),
     }
+}
+
+/// The error of a file that is opened with an option, although an interrupted run noted lines next to it.
+pub(crate) fn unsaved(path: &Path, option: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "{0}: {1} has lines that umbel unseen recorded since the filter was saved; open it without {option}, or save \
+         them with umbel unseen {0} </dev/null",
+        path.display(),
+        umbel_sets::journal::path_of(path).display()
+    ))
 }

@@ -1,22 +1,23 @@
 //! Filters in files, at URLs and in bytes.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek};
-use std::path::{Path, PathBuf, absolute};
+use std::io::{self, Read, Seek};
+use std::path::Path;
 use std::sync::PoisonError;
 
-use anyhow::{Context, bail};
-use umbel::{AnyFilter, FileError, Filter as _, KeyHasher, MappedFile, Secret};
+use anyhow::bail;
+use umbel::{AnyFilter, FileError, Filter as _, MappedFile, Secret};
 use umbel_foreign::recognized::{Recognized, other, perhaps, unknown};
 use umbel_foreign::{Foreign, ForeignFilter, Format, Parameters};
 use umbel_io::atomic::{self, Existing};
-use umbel_io::{PageReader, State, wrapped};
-use umbel_sets::journal::{self, Notes};
+use umbel_io::{PageReader, wrapped};
+use umbel_sets::journal::Notes;
 use umbel_share::{FileKind, Trust};
 
-use crate::errors::{of_file, of_files, of_wrapped};
+use crate::errors::{of_file, of_files, of_wrapped, unsaved};
 use crate::filter::Filter;
 use crate::inner::{Inner, Other, not_for, of_inner};
+use crate::origin::Origin;
 use crate::prelude::*;
 use crate::values::{self, Content, is_url, size};
 use crate::{calls, kinds, sharing};
@@ -109,78 +110,6 @@ pub(crate) fn save(filter: &Filter, path: &Bound<'_, PyAny>, packed: bool) -> Py
 /// Writes the file of a filter.
 pub(crate) fn write(inner: &Inner, out: &mut dyn io::Write) -> anyhow::Result<()> {
     of_inner!(inner, own => Ok(own.write(out)?), other => Ok(other.filter.write_to(out)?))
-}
-
-/// The file that a filter was opened from.
-pub(crate) struct Origin {
-    /// The path as given.
-    path: PathBuf,
-    /// The path with symbolic links resolved.
-    target: PathBuf,
-    /// The checksum of its content then, or when the filter was last saved there.
-    sum: u64,
-}
-
-impl Origin {
-    /// Pipes cannot be read again.
-    pub(crate) fn of(path: &Path, file: &File) -> io::Result<Option<Self>> {
-        if !State::of(file)?.is_file {
-            return Ok(None);
-        }
-        let (path, target) = (absolute(path)?, atomic::target_of(path));
-        Ok(Some(Self { path, target, sum: sum_of(file)? }))
-    }
-
-    fn is_at(&self, path: &Path) -> bool {
-        self.target == atomic::target_of(path) || absolute(path).is_ok_and(|path| path == self.path)
-    }
-
-    /// Keeps others from changing the file at `path`, if it exists, and refuses to replace changes that others made.
-    fn claim(&self, path: &Path) -> anyhow::Result<Option<File>> {
-        const REMEDY: &str = "to change a file that other programs also change, use umbel.update, or save to another file";
-        let name = || path.display().to_string();
-        let file = match File::open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file.with_context(name)?,
-        };
-        let mut busy = false;
-        let mut refuse = |_: &File| {
-            busy = true;
-            Err(ErrorKind::WouldBlock.into())
-        };
-        let lock = atomic::lock(file, path, &|| File::open(path).with_context(name), &mut refuse);
-        if busy {
-            bail!(
-                "{}: another process is changing it, or umbel.update in this one, which will save it; {REMEDY}",
-                path.display()
-            );
-        }
-        let lock = lock?;
-        if sum_of(&lock).with_context(name)? != self.sum {
-            bail!(
-                "{}: was changed since this filter was opened from it, and saving the filter would undo that; {REMEDY}",
-                path.display()
-            );
-        }
-        Ok(Some(lock))
-    }
-
-    /// The filter is saved to the file of that name, which is open.
-    pub(crate) fn saved(&mut self, file: &File) -> anyhow::Result<()> {
-        self.sum = sum_of(file)?;
-        Ok(())
-    }
-}
-
-/// Identifies a file: an umbel file by its header and the checksum of its checksums, any other by all its bytes.
-fn sum_of(mut file: &File) -> io::Result<u64> {
-    journal::sum_of(file).or_else(|_| {
-        let mut bytes = Vec::new();
-        file.rewind()?;
-        file.read_to_end(&mut bytes)?;
-        file.rewind()?;
-        Ok(KeyHasher::default().hash(&bytes[..]).low)
-    })
 }
 
 /// The filter in bytes: umbel's, which may be packed or signed, or another system's if a format is named. With ``trust``, the file
@@ -310,16 +239,6 @@ pub(crate) fn open<'py>(
     };
     let (inner, origin) = py.detach(work)?;
     wrap(py, inner, origin)
-}
-
-/// The error of a file that is opened with an option, although an interrupted run noted lines next to it.
-pub(crate) fn unsaved(path: &Path, option: &str) -> PyErr {
-    PyValueError::new_err(format!(
-        "{0}: {1} has lines that umbel unseen recorded since the filter was saved; open it without {option}, or save \
-         them with umbel unseen {0} </dev/null",
-        path.display(),
-        journal::path_of(path).display()
-    ))
 }
 
 /// The Python object of a filter, which remembers its file.

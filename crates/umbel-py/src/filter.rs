@@ -10,10 +10,10 @@ use umbel::{AnyFilter, Filter as _, Insert, Kind};
 use crate::answers::{Answers, Container};
 use crate::arrays::{Answer, BATCH, Visit, spread};
 use crate::columns::{self, Column, Keys, Source, visit_items};
-use crate::files::Origin;
 use crate::inner::{Access, Check, Inner, InsertOwn, Operation, form, note_keys, of_inner};
 use crate::keys::{Element, OneKey, Takes};
 use crate::lock::Lock;
+use crate::origin::Origin;
 use crate::prelude::*;
 
 pyo3::create_exception!(

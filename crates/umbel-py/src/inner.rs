@@ -1,19 +1,33 @@
 //! The filter behind a Python object: one of umbel in memory, one in a mapped file, or one of another system.
 
-use umbel::{AnyFilter, Filter, Insert, KeyDescription, KeyForm, KeyHasher, Kind, MappedBlocks};
+use umbel::{
+    AnyFilter, Filter, Insert, KeyDescription, KeyForm, KeyHasher, Kind, MappedBlocks, SharedFile,
+};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, KeyType};
+use umbel_io::FileId;
 
 use crate::arrays::{Answer, Visit};
 use crate::errors::Failure;
 use crate::keys::{Element, ForeignKey, KeyRef, form_of, in_form, refuse_form};
-use crate::shared::Open;
 
 pub(crate) enum Inner {
     Own(AnyFilter),
     Mapped(AnyFilter<KeyHasher, MappedBlocks>),
     Foreign(Other),
     /// Only in [`Shared`](crate::shared::Shared), which knows what it can do.
-    Shared(Open),
+    Shared(OpenFile),
+}
+
+/// A file that several processes have open, until it is closed.
+pub(crate) struct OpenFile {
+    pub(crate) file: Option<SharedFile>,
+    pub(crate) id: FileId,
+}
+
+impl OpenFile {
+    pub(crate) fn file(&self) -> Result<&SharedFile, Failure> {
+        self.file.as_ref().ok_or_else(|| Failure::Value("the file is closed".to_owned()))
+    }
 }
 
 /// A filter of another system.

@@ -16,21 +16,23 @@
 //! | `imports` | which arrays of other libraries can be read |
 //! | `columns` | where keys come from, and threads over them |
 //! | `inner` | the filter behind a Python object: of umbel, mapped, or another system's |
+//! | `origin` | the file that a filter was opened from, and whether others changed it since |
 //! | `filter` | the object: work on many keys, and the warning of too many |
 //! | `rows` | keys of several fields |
 //! | `sharing` | packed files, deltas and signatures |
 //! | `kinds` | how each kind is made, and the methods that only it has |
+//! | `forms` | options of exact set operations |
 //! | `reports` | receipts, plans and comparisons |
-//! | `files` | filters in files, at URLs and in bytes |
 //! | `shared` | one file that several processes have open to add to it |
+//! | `files` | filters in files, at URLs and in bytes |
 //! | `update` | one file that several processes change |
 //! | `methods` | what all filters do in Python |
 //! | `parts` | one set in several filters |
-//! | `shapes`, `feeds`, `lines`, `forms`, `jobs` | exact set operations: inputs of bare keys, inputs that come from Python, the lines found, options, the jobs |
+//! | `shapes`, `feeds`, `lines`, `jobs` | exact set operations: inputs of bare keys, inputs that come from Python, the lines found, the jobs |
 //! | `find` | indexes of many files, and the lines that hold a text |
 //! | `parquet` | filters for Parquet files that have none |
 //!
-//! Each module uses the ones above it; `inner` also knows `shared`, and `filter` knows `files`. `prelude` has names that most use.
+//! Each module uses the ones above it. `prelude` has names that most use.
 
 #![allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 
@@ -53,6 +55,7 @@ mod kinds;
 mod lines;
 mod lock;
 mod methods;
+mod origin;
 mod parquet;
 mod parts;
 mod prelude;

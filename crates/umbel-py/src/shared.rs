@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pyo3::exceptions::PyOSError;
 use umbel::{FileError, Secret, SharedFile, WritableFile};
-use umbel_io::{FileId, State, wrapped};
+use umbel_io::{State, wrapped};
 use umbel_sets::journal::Notes;
 
-use crate::errors::{of_file, of_files};
+use crate::errors::{of_file, of_files, unsaved};
 use crate::filter::Filter;
-use crate::inner::{Inner, Operation};
+use crate::inner::{Inner, OpenFile, Operation};
 use crate::prelude::*;
-use crate::{columns, files, fork, kinds};
+use crate::{columns, fork, kinds};
 
 /// A filter in a file that processes add to and query at the same time, see :func:`open` with ``shared=True``.
 ///
@@ -31,18 +31,6 @@ pub(crate) struct Shared {
     forks: AtomicUsize,
 }
 
-/// An open file, until it is closed.
-pub(crate) struct Open {
-    pub(crate) file: Option<SharedFile>,
-    id: FileId,
-}
-
-impl Open {
-    pub(crate) fn file(&self) -> Result<&SharedFile, Failure> {
-        self.file.as_ref().ok_or_else(|| Failure::Value("the file is closed".to_owned()))
-    }
-}
-
 /// Opens a file for shared use.
 pub(crate) fn open<'py>(
     py: Python<'py>,
@@ -55,7 +43,7 @@ pub(crate) fn open<'py>(
     Ok(Bound::new(py, Shared { path, secret, filter, forks })?.into_any())
 }
 
-fn opened(py: Python<'_>, path: &FilePath, secret: Option<&Secret>) -> PyResult<Open> {
+fn opened(py: Python<'_>, path: &FilePath, secret: Option<&Secret>) -> PyResult<OpenFile> {
     let (name, path) = (path.name(), &path.0);
     let failed = |error| of_files(error, &name);
     let io = |error: io::Error| of_file(&error, &name);
@@ -64,7 +52,7 @@ fn opened(py: Python<'_>, path: &FilePath, secret: Option<&Secret>) -> PyResult<
             let file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
             wrapped::check_changeable(&file, path, false).map_err(failed)?;
             if Notes::of(path).map_err(failed)?.is_some() {
-                return Err(files::unsaved(path, "shared"));
+                return Err(unsaved(path, "shared"));
             }
             let id = State::of(&file).map_err(io)?.id;
             // SAFETY: the documentation demands it.
@@ -74,7 +62,7 @@ fn opened(py: Python<'_>, path: &FilePath, secret: Option<&Secret>) -> PyResult<
                 // While we waited the file may have been replaced by a newer one.
                 Ok(file) => {
                     let named = State::at(path).map_err(io)?.id;
-                    Ok((id == named).then_some(Open { file: Some(file), id }))
+                    Ok((id == named).then_some(OpenFile { file: Some(file), id }))
                 }
                 Err(FileError::Io(error)) if error.kind() == ErrorKind::Interrupted => Ok(None),
                 Err(error) => Err(PyErr::from(Failure::from(error).about(&name))),

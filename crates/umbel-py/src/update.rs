@@ -14,9 +14,10 @@ use umbel_io::wrapped;
 use umbel_sets::journal::Notes;
 
 use crate::errors::{of_file, of_files};
-use crate::files::{self, Origin};
+use crate::files;
 use crate::filter::Filter;
 use crate::fork;
+use crate::origin::Origin;
 use crate::prelude::*;
 use crate::values::{self, Content, is_url};
 

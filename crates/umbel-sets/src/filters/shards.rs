@@ -62,7 +62,7 @@ impl<R: Read> InShards<R> {
         &mut self,
         out: Option<&mut dyn Write>,
         work: &mut dyn FnMut(&mut Shard<'_>) -> Result<(), Error>,
-    ) -> Result<(runs::Tally, runs::Tally), Error> {
+    ) -> Result<(runs::ReceiptSum, runs::ReceiptSum), Error> {
         let header = runs::header(&self.plan, self.hasher.scheme(), &self.description)?;
         let mut out = match out {
             Some(out) => {
@@ -71,7 +71,8 @@ impl<R: Read> InShards<R> {
             }
             None => None,
         };
-        let (mut before, mut after) = (runs::Tally::new(&self.plan), runs::Tally::new(&self.plan));
+        let mut before = runs::ReceiptSum::new(&self.plan);
+        let mut after = before.clone();
         let mut shard = Blocks::zeroed(self.size).map_err(FileError::from)?;
         for _ in 0..self.count() {
             let first = after.blocks();

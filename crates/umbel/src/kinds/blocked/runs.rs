@@ -26,14 +26,14 @@ pub fn declared<U: Unlock>(
 
 /// Counts for a receipt, summed up run by run.
 #[derive(Clone, Debug)]
-pub struct Tally {
+pub struct ReceiptSum {
     plan: Plan,
     blocks: u64,
     set_bits: u64,
     rates: f64,
 }
 
-impl Tally {
+impl ReceiptSum {
     /// Starts with no blocks.
     pub fn new(plan: &Plan) -> Self {
         Self { plan: *plan, blocks: 0, set_bits: 0, rates: 0.0 }
