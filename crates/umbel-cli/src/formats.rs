@@ -12,7 +12,7 @@ use umbel_io::{State, wrapped};
 use umbel_sets::Resources;
 use umbel_share::FileKind;
 
-use crate::param::{Param, told};
+use crate::param::{Param, undeclared};
 
 /// Reads a file in a given format.
 pub(crate) fn read(
@@ -22,7 +22,7 @@ pub(crate) fn read(
     params: &[Param],
     resources: Option<&Resources>,
 ) -> Result<Foreign> {
-    let given = told(format, params)?;
+    let given = undeclared(format, params)?;
     let bytes = content(file, path, resources)?;
     Foreign::decode_with(format, bytes, &given).or_else(|error| {
         let bytes = content(file, path, resources)?;

@@ -127,7 +127,7 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
         Records::Tsv { header, .. } => (b'\t', header),
         _ => return None,
     };
-    let told = input.delimiter().unwrap_or(delimiter);
+    let given = input.delimiter().unwrap_or(delimiter);
     if form.skip == 0 && (start.starts_with(b"sep=") || start.starts_with(b"\"sep=")) {
         return Some("its first line sets the delimiter for Excel; omit it with --skip 1".into());
     }
@@ -140,19 +140,19 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
                 .into(),
         );
     }
-    if header && let Some(first) = data_for_header(&start, told, form.records.key()) {
+    if header && let Some(first) = data_for_header(&start, given, form.records.key()) {
         return Some(format!(
             "its first line, {first}, is read as column names; --no-header reads it as a record"
         ));
     }
-    let found = delimiter_of(&start, told)?;
-    if found == told || matches!(form.records, Records::Tsv { .. }) {
+    let found = delimiter_of(&start, given)?;
+    if found == given || matches!(form.records, Records::Tsv { .. }) {
         return None;
     }
     // One for each file, up to the part that they share.
     let each = all.iter().map(|input| {
-        let told = input.delimiter().unwrap_or(delimiter);
-        input.start().ok().and_then(|start| delimiter_of(&start, told)).unwrap_or(told)
+        let given = input.delimiter().unwrap_or(delimiter);
+        input.start().ok().and_then(|start| delimiter_of(&start, given)).unwrap_or(given)
     });
     let mut each: Vec<_> = each.collect();
     while let [.., one, two] = each[..]
@@ -172,7 +172,7 @@ fn of_content(input: &Input, all: &[Input], form: &Form) -> Option<String> {
         |byte| if byte == b'\t' { "tabs".to_owned() } else { format!("{:?}", char::from(byte)) };
     Some(format!(
         "its first line has no {}, but {}; read it with {remedy}",
-        shown(told),
+        shown(given),
         shown(found),
     ))
 }
@@ -210,11 +210,11 @@ fn data_for_header(start: &[u8], delimiter: u8, key: &[String]) -> Option<String
     })
 }
 
-/// What seems to be between the columns of a file: what was `told`, if its first line has that.
-fn delimiter_of(start: &[u8], told: u8) -> Option<u8> {
+/// What seems to be between the columns of a file: what was `given`, if its first line has that.
+fn delimiter_of(start: &[u8], given: u8) -> Option<u8> {
     let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let told = header.contains(&told).then_some(told);
-    told.or_else(|| other_delimiter(|other| header.contains(&other)))
+    let given = header.contains(&given).then_some(given);
+    given.or_else(|| other_delimiter(|other| header.contains(&other)))
 }
 
 /// Why lines that look the same may not be equal: the line ends of different systems.

@@ -44,12 +44,12 @@ pub(crate) fn options_of_tables(work: &Work, files: &[PathBuf], columns: bool) -
 pub(crate) fn options_of_several(work: &Work, files: &[PathBuf], columns: bool) -> Result<Options> {
     let (key, others) = fields(&work.records.key)?;
     // Lists of keys are no records, whatever their names.
-    let told = match others == [""] {
+    let named = match others == [""] {
         true => files.get(..1).unwrap_or_default().to_vec(),
         false if key.is_empty() || given_form(&work.records).is_some() => files.to_vec(),
         false => known(files, work)?,
     };
-    let records = records(work, &told, columns, key)?;
+    let records = records(work, &named, columns, key)?;
     let folders = if work.tmp.is_empty() { &[umbel_io::temporary_folder()][..] } else { &work.tmp };
     if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
         bail!("{}: is not a folder; name one for temporary files with --tmp", none.display());
@@ -156,22 +156,22 @@ fn form_option(
     }
     let named: Vec<_> = files.iter().map(|path| named_form(path)).collect();
     let first = named.first().copied().flatten();
-    let told = first.filter(|_| named.iter().all(|other| *other == first));
+    let form = first.filter(|_| named.iter().all(|other| *other == first));
     // With a delimiter it is CSV, whose quotes have a meaning.
-    let told =
-        told.map(|told| if told == "--tsv" && !args.delimiter.is_empty() { "--csv" } else { told });
+    let form =
+        form.map(|form| if form == "--tsv" && !args.delimiter.is_empty() { "--csv" } else { form });
     if args.key.is_empty() {
         let named = !args.delimiter.is_empty() || args.no_header || args.ragged.is_some();
-        return Ok(told.filter(|_| columns || named));
+        return Ok(form.filter(|_| columns || named));
     }
-    if told.is_none() {
+    if form.is_none() {
         let several = named.iter().flatten().next().is_some();
         bail!(
             "--key names a field of a record{}; choose how to read records: --csv, --tsv, --jsonl or --fields",
             if several { ", and the file names do not show one format for all" } else { "" }
         );
     }
-    Ok(told)
+    Ok(form)
 }
 
 fn records(work: &Work, files: &[PathBuf], columns: bool, key: Vec<String>) -> Result<Records> {
@@ -233,7 +233,7 @@ pub(crate) fn open(
 pub(crate) fn open_alone(files: &[PathBuf], work: &Work, options: &Options) -> Result<Vec<Source>> {
     let standard = [PathBuf::from("-")];
     let files = if files.is_empty() { &standard } else { files };
-    align(told(files, work, options)?, None, RowsOf::One, options)
+    align(open_with_hints(files, work, options)?, None, RowsOf::One, options)
 }
 
 /// What a run writes to while it reads its inputs, or in place of what was there.
@@ -267,11 +267,11 @@ pub(crate) fn open_unaligned(
     if let Some(list) = &work.files_from {
         check_beside(std::slice::from_ref(list), outputs)?;
     }
-    told(&paths, work, options)
+    open_with_hints(&paths, work, options)
 }
 
 /// The inputs at paths as they are, whose contents were looked at.
-fn told(paths: &[PathBuf], work: &Work, options: &Options) -> Result<Vec<Source>> {
+fn open_with_hints(paths: &[PathBuf], work: &Work, options: &Options) -> Result<Vec<Source>> {
     let sources = sources::read_ahead(open_paths(paths, work)?, &options.resources)?;
     for source in &sources {
         if let Source::Files(inputs) = source {

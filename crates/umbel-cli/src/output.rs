@@ -88,9 +88,9 @@ pub(crate) fn write_result<T>(
     if !total {
         return write_lines(to, work);
     }
-    let (told, report) = work(&mut io::sink())?;
+    let (value, report) = work(&mut io::sink())?;
     print(format!("{}\n", report.found))?;
-    Ok((told, report))
+    Ok((value, report))
 }
 
 /// Refuses an output in the place of a file that is read for more than its lines, such as a filter.

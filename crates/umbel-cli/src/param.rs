@@ -8,7 +8,7 @@ use umbel_foreign::{Format, Parameters};
 use umbel_numbers::{Fpp, KeyCount, nearest, whole};
 
 /// The parameters that a file of a format does not declare.
-pub(crate) fn told(format: Format, params: &[Param]) -> Result<Parameters> {
+pub(crate) fn undeclared(format: Format, params: &[Param]) -> Result<Parameters> {
     match params.first() {
         Some(param) if format.required().is_empty() => {
             bail!("--param {param}: a {format} file declares all its parameters; omit --param")

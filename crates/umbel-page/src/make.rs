@@ -39,7 +39,7 @@ pub(crate) fn answer(host: &dyn Host, asked: &Asked) -> Result<Value, Refused> {
         return Err(Refused::of("keys", "no keys: give at least one line"));
     }
     let fpp = typed::<Fpp>("fpp", &asked.fpp)?.map_or(USUAL_FPP, |fpp| fpp.0);
-    let (file, told) = match asked.what.parse::<Format>() {
+    let (file, summary) = match asked.what.parse::<Format>() {
         Ok(format) => foreign(format, &keys, fpp, &asked.key_type)?,
         Err(_) => {
             let variant = asked.what.parse().map_err(|error| Refused::of("what", error))?;
@@ -48,10 +48,10 @@ pub(crate) fn answer(host: &dyn Host, asked: &Asked) -> Result<Value, Refused> {
         }
     };
     host.give(&file);
-    Ok(told)
+    Ok(summary)
 }
 
-/// A file, and what is told about it.
+/// A file, and what is summary about it.
 type Made = (Vec<u8>, Value);
 
 /// Gives the host two sample filters, which share half of their keys.
@@ -92,8 +92,8 @@ fn own(variant: Variant, keys: &[&str], except: &[&str], fpp: f64) -> Result<Mad
     let mut filter = filter.map_err(|error| Refused::of("keys", error))?;
     filter.describe(KeyForm::Text.into());
     let receipt = filter.receipt();
-    let told = told(&format!("{kind}.umbel"), Receipt::Own(&receipt), fpp, &[]);
-    Ok((filter.to_bytes(), told))
+    let summary = summary(&format!("{kind}.umbel"), Receipt::Own(&receipt), fpp, &[]);
+    Ok((filter.to_bytes(), summary))
 }
 
 fn foreign(format: Format, keys: &[&str], fpp: f64, key_type: &str) -> Result<Made, Refused> {
@@ -125,8 +125,8 @@ fn foreign(format: Format, keys: &[&str], fpp: f64, key_type: &str) -> Result<Ma
         warnings.push(beyond(&planned, &receipt.keys, receipt.fpp));
     }
     let name = format!("{}.bin", format.name());
-    let told = told(&name, Receipt::Foreign(&receipt), fpp, &warnings);
-    Ok((filter.encode().map_err(refused)?, told))
+    let summary = summary(&name, Receipt::Foreign(&receipt), fpp, &warnings);
+    Ok((filter.encode().map_err(refused)?, summary))
 }
 
 fn fits(bytes: u64) -> Result<(), Refused> {
@@ -138,6 +138,6 @@ fn fits(bytes: u64) -> Result<(), Refused> {
     Err(Refused::of("keys", text))
 }
 
-fn told(name: &str, receipt: Receipt<'_>, fpp: f64, warnings: &[String]) -> Value {
+fn summary(name: &str, receipt: Receipt<'_>, fpp: f64, warnings: &[String]) -> Value {
     json!({ "files": [{ "name": name }], "rows": receipt.rows(), "fpp": fpp, "warnings": warnings })
 }

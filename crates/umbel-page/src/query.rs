@@ -108,12 +108,12 @@ pub(crate) fn answer(files: &Files, asked: &Asked) -> Result<String, Refused> {
     let found = answers.iter().filter(|answer| answer.found).count();
     let failed = answers.iter().filter(|answer| answer.has_failed()).count();
     let nanoseconds = (asked.keys.len() >= TIMED).then(|| spent / asked.keys.len() as f64);
-    let told = asked.keys.iter().zip(answers).map(|(key, answer)| Told {
+    let keys = asked.keys.iter().zip(answers).map(|(key, answer)| KeyAnswer {
         key,
         found: answer.found,
         more: answer.more.map(|more| *more).unwrap_or_default(),
     });
-    let keys = told.collect();
+    let keys = keys.collect();
     let all = Answers { keys, found, failed, doubt, fpp, rate: Rate(fpp).to_string(), nanoseconds };
     serde_json::to_string(&all).map_err(|error| Refused::from(anyhow!(error)))
 }
@@ -147,7 +147,7 @@ impl Doubt {
 /// The answers, as reported.
 #[derive(Serialize)]
 struct Answers<'a> {
-    keys: Vec<Told<'a>>,
+    keys: Vec<KeyAnswer<'a>>,
     found: usize,
     /// The number of keys that could not be looked up.
     failed: usize,
@@ -160,7 +160,7 @@ struct Answers<'a> {
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct KeyAnswer<'a> {
     key: &'a str,
     found: bool,
     #[serde(flatten)]

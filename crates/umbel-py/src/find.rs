@@ -39,14 +39,14 @@ pub(crate) fn index(
     let (form, _) = form(options)?;
     let resources = resources(option(options, "memory")?, option(options, "threads")?, None)?;
     let options = Options { resources, form };
-    let told = Arc::clone(&options.resources.progress);
+    let progress = Arc::clone(&options.resources.progress);
     if paths.is_some() && target.exists() && !umbel_find::is_index(&target) {
         return Err(PyValueError::new_err(format!(
             "{}: exists and is not an index; name another file",
             target.display()
         )));
     }
-    let built = wait(py, told, None, Feeds::default(), move || match paths {
+    let built = wait(py, progress, None, Feeds::default(), move || match paths {
         Some(paths) => umbel_find::build(&target, Existing::Replace, &paths, &options),
         None => umbel_find::update(&target, &options.resources),
     })?;
@@ -72,10 +72,10 @@ pub(crate) fn find(
     }
     let resources = resources(memory, threads, None)?;
     let (place, options) = (place.0, Options { resources, form: Form::default() });
-    let told = Arc::clone(&options.resources.progress);
+    let progress = Arc::clone(&options.resources.progress);
     let lines = Arc::new(Lines::default());
     let (sink, from) = (Arc::clone(&lines), place.clone());
-    let search = wait(py, told, None, Feeds::default(), move || {
+    let search = wait(py, progress, None, Feeds::default(), move || {
         let wanted = Wanted { texts, matching: Matching { inside, ignore_case }, output: None };
         umbel_find::find(&place, &wanted, &options, &*sink, &mut |_| Ok(()))
     })?;

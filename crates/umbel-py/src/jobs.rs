@@ -274,10 +274,10 @@ pub(crate) fn job<'py>(
         Some(out) => To::File(out),
         None => To::Temporary,
     };
-    let told = Arc::clone(&options.resources.progress);
+    let shared = Arc::clone(&options.resources.progress);
     let in_quotes = matches!(options.form.records, Records::Csv { .. });
     let start = Instant::now();
-    let outcome = wait(py, told, progress, feeds, move || {
+    let outcome = wait(py, shared, progress, feeds, move || {
         work(sources, &delimiters, rows, &*job, &options, to)
     })?;
     let seconds = start.elapsed().as_secs_f64();
@@ -295,12 +295,12 @@ pub(crate) fn job<'py>(
         (found.pairs, found.left_matched, found.left_unmatched, found.right_unmatched)
     });
     let fields = (counts, bytes, report.error.is_none(), changes, joined, seconds);
-    let told = py.import("umbel._reports")?.getattr("Report")?.call_method1("_of", fields)?;
+    let shown = py.import("umbel._reports")?.getattr("Report")?.call_method1("_of", fields)?;
     match file {
-        None => Ok(told),
+        None => Ok(shown),
         Some(file) => {
             let is_empty = report.found == 0;
-            Lines::new(file, separator, in_quotes, is_empty, told.unbind()).into_bound_py_any(py)
+            Lines::new(file, separator, in_quotes, is_empty, shown.unbind()).into_bound_py_any(py)
         }
     }
 }
@@ -332,8 +332,8 @@ fn warn(words: &str) {
 /// signals that raise an exception, cancel the work.
 pub(crate) fn wait<T: Send + 'static>(
     py: Python<'_>,
-    told: Arc<Progress>,
-    progress: Option<Bound<'_, PyAny>>,
+    progress: Arc<Progress>,
+    callback: Option<Bound<'_, PyAny>>,
     feeds: Feeds<'_>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
@@ -357,14 +357,14 @@ pub(crate) fn wait<T: Send + 'static>(
         }
         if done.is_ok() && looked.elapsed() >= TICK {
             looked = Instant::now();
-            let report = |progress: &Bound<'_, PyAny>| {
-                let numbers = (told.done(), told.total()).into_pyobject(py)?;
-                calls::call(progress, &numbers, None).map(drop)
+            let report = |callback: &Bound<'_, PyAny>| {
+                let numbers = (progress.done(), progress.total()).into_pyobject(py)?;
+                calls::call(callback, &numbers, None).map(drop)
             };
-            done = py.check_signals().and_then(|()| progress.as_ref().map_or(Ok(()), report));
+            done = py.check_signals().and_then(|()| callback.as_ref().map_or(Ok(()), report));
         }
         if let Err(error) = done {
-            told.cancel();
+            progress.cancel();
             raised = Some(error);
         }
     }

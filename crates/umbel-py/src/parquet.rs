@@ -34,8 +34,8 @@ pub(crate) fn parquet(
     let (add, remove): (_, Option<_>) = (list(given, "add")?, option(given, "remove")?);
     let resources = resources(option(given, "memory")?, option(given, "threads")?, None)?;
     let edit = Edit { add, remove: remove.map_or(Removal::All, Removal::Of), fpp, always };
-    let told = Arc::clone(&resources.progress);
-    let edited = wait(py, told, None, Feeds::default(), move || {
+    let progress = Arc::clone(&resources.progress);
+    let edited = wait(py, progress, None, Feeds::default(), move || {
         let path = path.0;
         let plan = Plan::new(&path, &edit, &resources)?;
         plan.write_to(out.as_ref().map_or(&*path, |out| &out.0), Existing::Replace, &resources)
@@ -86,8 +86,8 @@ pub(crate) fn may_hold(
     memory: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(Vec<Found>, Vec<String>)> {
     let resources = resources(memory, None, None)?;
-    let told = Arc::clone(&resources.progress);
-    let found = wait(py, told, None, Feeds::default(), move || {
+    let progress = Arc::clone(&resources.progress);
+    let found = wait(py, progress, None, Feeds::default(), move || {
         let keys: Vec<_> = keys.iter().map(Vec::as_slice).collect();
         let mut which = Which::new(files.into_iter().map(|file| file.0), &column, &resources)?;
         let (mut found, mut told) = (Vec::new(), Vec::new());

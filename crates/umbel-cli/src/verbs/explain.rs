@@ -36,7 +36,7 @@ impl Job<'_> {
 
 /// The plan of a set operation.
 pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String {
-    let (strategy, told) = match &plan.steps {
+    let (strategy, reason) = match &plan.steps {
         Steps::Merge => (
             "merge",
             "all files seem to be sorted by their bytes, so their lines are compared side by side; if one is not, the run starts again with a table",
@@ -70,7 +70,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
         });
         return format!("{object}\n");
     }
-    let mut text = job.text(&plan.lines) + &format!("plan     {strategy}: {told}\n");
+    let mut text = job.text(&plan.lines) + &format!("plan     {strategy}: {reason}\n");
     for (what, plan) in filters {
         text += &format!(
             "filter   {what}: {} for {}, {}, rate {}\n",

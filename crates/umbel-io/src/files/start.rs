@@ -65,9 +65,9 @@ pub fn check_result_name(path: &Path) -> Result<()> {
 
 /// The conclusion from the first bytes of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Sniffed {
     /// So far they may be either.
-    Nothing,
+    Undecided,
     Plain,
     Compressed(Compression),
 }
@@ -99,24 +99,24 @@ const fn bzip2(block: [u8; 6]) -> [(u8, u8); 10] {
     [one(b'B'), one(b'Z'), one(b'h'), level, one(a), one(b), one(c), one(d), one(e), one(f)]
 }
 
-fn told(start: &[u8]) -> Told {
-    let mut told = Told::Plain;
+fn sniff(start: &[u8]) -> Sniffed {
+    let mut sniffed = Sniffed::Plain;
     for (compression, sign) in SIGNS {
         let fits = |(byte, (low, high)): (&u8, &(u8, u8))| (low..=high).contains(&byte);
         if start.iter().zip(sign).all(fits) {
             if start.len() >= sign.len() {
-                return Told::Compressed(compression);
+                return Sniffed::Compressed(compression);
             }
-            told = Told::Nothing;
+            sniffed = Sniffed::Undecided;
         }
     }
-    told
+    sniffed
 }
 
 /// The name of the compression of bytes that start like this, if they are compressed.
 pub(crate) fn name_of(start: &[u8]) -> Option<&'static str> {
-    match told(start) {
-        Told::Compressed(compression) => Some(compression.name()),
+    match sniff(start) {
+        Sniffed::Compressed(compression) => Some(compression.name()),
         _ => None,
     }
 }
@@ -135,10 +135,10 @@ impl Start {
         let mut bytes = vec![0; BYTES];
         let mut filled = 0;
         let compression = loop {
-            match told(&bytes[..filled]) {
-                Told::Plain => break None,
-                Told::Compressed(compression) => break Some(compression),
-                Told::Nothing => match read_at(&mut bytes[filled..], filled as u64) {
+            match sniff(&bytes[..filled]) {
+                Sniffed::Plain => break None,
+                Sniffed::Compressed(compression) => break Some(compression),
+                Sniffed::Undecided => match read_at(&mut bytes[filled..], filled as u64) {
                     Ok(0) => break None,
                     Ok(read) => filled += read,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}

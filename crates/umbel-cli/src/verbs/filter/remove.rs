@@ -95,7 +95,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let absent = total.lines - total.found;
     total.absent = Some(absent);
     if absent > 0 && !args.work.voice.quiet && !args.work.voice.json {
-        say(&told(absent, total.found, rate));
+        say(&absent_words(absent, total.found, rate));
     }
     run.finish(&total, "removed", Some(&filter.receipt()), &[]);
     Ok(if total.found > 0 { Outcome::Done } else { Outcome::Nothing })
@@ -103,7 +103,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
 
 /// How many lines were certainly never added, and what follows for the others: of lines that were never added, some
 /// pass by error, at the filter's rate, and decrement counters of other lines.
-fn told(absent: u64, removed: u64, rate: f64) -> String {
+fn absent_words(absent: u64, removed: u64, rate: f64) -> String {
     let s = if absent == 1 { " was" } else { "s were" };
     let absent_lines = format!("{} line{s} certainly not in the filter", Count(absent));
     if removed == 0 {
