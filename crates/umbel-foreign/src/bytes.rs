@@ -177,15 +177,8 @@ impl<'a> Reader<'a> {
 
     /// A number of seven bits a byte, the lowest first.
     pub(crate) fn varint(&mut self) -> Result<u64, Error> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.u8()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(refuse(self.format, "varint", "more than 10 bytes", "at most 10"))
+        let number = read_varint(|| self.u8())?;
+        number.ok_or_else(|| refuse(self.format, "varint", "more than 10 bytes", "at most 10"))
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
@@ -214,6 +207,24 @@ impl<'a> Reader<'a> {
         }
         Ok(self.at..self.content.len() - tail as usize)
     }
+}
+
+/// Reads a number without a sign, byte by byte; `None` if it has more than ten.
+pub fn read_varint<E>(mut next: impl FnMut() -> Result<u8, E>) -> Result<Option<u64>, E> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = next()?;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(Some(value));
+        }
+    }
+    Ok(None)
+}
+
+/// The number with a sign that one without stands for: 0, -1, 1, -2 and so on.
+pub fn unzigzag(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
 /// Appends a number without a sign: seven bits per byte, the lowest first.

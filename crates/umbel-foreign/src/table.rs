@@ -18,6 +18,7 @@ use std::ops::Range;
 
 use twox_hash::{XxHash3_64, XxHash32, XxHash64};
 
+use crate::bytes::{read_varint, unzigzag};
 use crate::{Error, Foreign, ForeignFilter, Format, Key};
 
 /// Why a table was refused.
@@ -407,9 +408,7 @@ impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
             before = match shared {
                 0 => Handle::read(rest)?,
                 _ => {
-                    let zigzag = varint(rest)?;
-                    let more = (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64);
-                    let size = before.size.checked_add_signed(more);
+                    let size = before.size.checked_add_signed(unzigzag(varint(rest)?));
                     let (offset, size) = before.end().zip(size).ok_or(TableError::Short)?;
                     Handle { offset, size }
                 }
@@ -493,16 +492,8 @@ fn last(bytes: &[u8], length: usize) -> Result<&[u8], TableError> {
 
 /// Seven bits per byte, the lowest first.
 fn varint(bytes: &mut &[u8]) -> Result<u64, TableError> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first().ok_or(TableError::Short)?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if *byte < 0x80 {
-            return Ok(value);
-        }
-    }
-    Err(TableError::Short)
+    let next = || bytes.split_off_first().copied().ok_or(TableError::Short);
+    read_varint(next)?.ok_or(TableError::Short)
 }
 
 /// The key without its version.

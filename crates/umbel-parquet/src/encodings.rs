@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use std::slice::ChunksExact;
 
 use anyhow::{Context, Result, ensure};
+use umbel_foreign::parquet::thrift::{read_varint, unzigzag};
 
 /// The error for bytes that do not match the number of values.
 const INEXACT: &str = "its values do not have the size that their number and type imply; damaged? copy the file again. If it is intact, write the filters when the file is made";
@@ -219,7 +220,7 @@ impl<'a> Deltas<'a> {
     fn new(mut bytes: &'a [u8]) -> Result<Self> {
         let [block, minis, left] = [(); 3].map(|()| varint(&mut bytes));
         let (block, minis, left) = (block?, minis?, left?);
-        let last = zigzag(varint(&mut bytes)?);
+        let last = unzigzag(varint(&mut bytes)?);
         let right = (1..=Self::MOST).contains(&block)
             && (1..=block).contains(&minis)
             && block.is_multiple_of(8 * minis);
@@ -272,7 +273,7 @@ impl<'a> Deltas<'a> {
     /// Goes on to the next miniblock.
     fn next(&mut self) -> Result<()> {
         if self.widths.is_empty() {
-            self.least = zigzag(varint(&mut self.bytes)?);
+            self.least = unzigzag(varint(&mut self.bytes)?);
             self.widths = self.bytes.split_off(..self.minis).context(ENDS)?;
         }
         let width = u64::from(*self.widths.split_off_first().expect("a block has miniblocks"));
@@ -317,19 +318,8 @@ impl Packed<'_> {
 }
 
 fn varint(bytes: &mut &[u8]) -> Result<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = *bytes.split_off_first().context(ENDS)?;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Ok(value);
-        }
-    }
-    anyhow::bail!("a number has more than 64 bits; damaged? copy the file again")
-}
-
-fn zigzag(number: u64) -> i64 {
-    (number >> 1) as i64 ^ -((number & 1) as i64)
+    let next = || bytes.split_off_first().copied().context(ENDS);
+    read_varint(next)?.context("a number has more than 64 bits; damaged? copy the file again")
 }
 
 #[cfg(test)]

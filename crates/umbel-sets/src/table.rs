@@ -76,6 +76,8 @@ pub(crate) struct Table {
     arena: u64,
     /// Bytes that it may still use, shared with other tables if there are any.
     room: Arc<AtomicU64>,
+    /// Bytes in use beyond it: those of a first record that did not fit.
+    beyond: u64,
     /// Set once a line did not fit: no new line enters after that, so any line not here is elsewhere.
     full: bool,
 }
@@ -192,19 +194,21 @@ impl Table {
             units: segment_units,
             arena: 0,
             room: Arc::clone(room),
+            beyond: 0,
             full: false,
         };
         table.take(table.bytes(), true);
         Ok(table)
     }
 
-    /// Takes some of the room; returns whether it was enough, or with `force` takes the rest.
-    fn take(&self, bytes: u64, force: bool) -> bool {
+    /// Takes some of the room; returns how much it lacked: nothing, or with `force` any number of bytes.
+    fn take(&self, bytes: u64, force: bool) -> Option<u64> {
         let less = |left: u64| match left.checked_sub(bytes) {
             None if force => Some(0),
             less => less,
         };
-        self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+        let before = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        before.ok().map(|before| bytes.saturating_sub(before))
     }
 
     /// Different lines held.
@@ -243,7 +247,9 @@ impl Table {
         self.spare.extend(usual.map(|Segment { memory, .. }| Segment { memory, filled: 0 }));
         // Segments for long lines are freed.
         let kept = (self.spare.len() - before) as u64 * segment;
-        self.room.fetch_add(self.arena - kept, Ordering::Relaxed);
+        let freed = (self.arena - kept).saturating_sub(self.beyond);
+        self.beyond -= self.arena - kept - freed;
+        self.room.fetch_add(freed, Ordering::Relaxed);
         (self.arena, self.units, self.records, self.full) = (0, self.segment_units, 0, false);
     }
 
@@ -482,8 +488,9 @@ impl Table {
             // Both tables exist while slots are moved.
             growth += 8 * 2 * slots as u64;
         }
-        if growth > 0 && !self.take(growth, self.records == 0) {
-            return Ok(false);
+        if growth > 0 {
+            let Some(lacking) = self.take(growth, self.records == 0) else { return Ok(false) };
+            self.beyond += lacking;
         }
         if crowded {
             self.grow_slots()?;
@@ -664,6 +671,8 @@ mod tests {
             assert_eq!(insert(1, &line), Inserted::New(0));
             assert_eq!(insert(2, b"other"), Inserted::Full);
             assert_eq!(table.room(), 0);
+            table.clear();
+            assert!(table.room() <= budget);
         }
     }
 

@@ -80,7 +80,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
             Rate(plan.predicted_fpp())
         );
     }
-    if exact && plan.steps != Steps::Merge {
+    if exact && !matches!(plan.steps, Steps::Merge | Steps::SideBySide(_)) {
         let folders: Vec<_> = tmp.folders().map(|folder| folder.display().to_string()).collect();
         let rest = match plan.steps {
             Steps::Join { slices: slices @ 2.., .. } => {

@@ -1,8 +1,8 @@
 //! Thrift's compact protocol, as far as headers of filters and footers need it.
 //! `apache/thrift`, `doc/specs/thrift-compact-protocol.md`.
 
-pub use crate::bytes::varint;
 use crate::bytes::{Reader, check, refuse};
+pub use crate::bytes::{read_varint, unzigzag, varint};
 use crate::{Error, Format};
 
 /// Reads values from the front of some bytes.
@@ -107,8 +107,7 @@ impl<'a> Thrift<'a> {
     }
 
     pub fn integer(&mut self) -> Result<i64, Error> {
-        let zigzag = self.reader.varint()?;
-        Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
+        self.reader.varint().map(unzigzag)
     }
 
     /// An integer of the type I32. Other readers truncate longer numbers, and would see another number.

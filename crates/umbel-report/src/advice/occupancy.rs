@@ -1,8 +1,7 @@
 //! How many bits of a block are set: the distribution over hashings.
 
 use umbel::MAX_PROBES;
-
-const BLOCK_BITS: usize = 512;
+use umbel::internals::BLOCK_BITS;
 
 /// Returns the probabilities that 0, 1, … 512 bits of a block are set if blocks hold `load` keys on average: the
 /// occupancy of its bits by L keys, L ~ Poisson(`load`). 513 probabilities that sum to 1.
@@ -16,11 +15,11 @@ pub(crate) fn set_bits(load: f64, probes: u32) -> Vec<f64> {
     let load = load.min(MOST_BALLS / f64::from(probes));
     let in_lanes = probes.is_multiple_of(8);
     let (bins, balls) =
-        if in_lanes { (64, u64::from(probes / 8)) } else { (BLOCK_BITS as u64, probes.into()) };
+        if in_lanes { (64, u64::from(probes / 8)) } else { (BLOCK_BITS, probes.into()) };
     let mut occupancy = Occupancy::new(bins);
     let (first, weights) = poisson(load);
     occupancy.throw(first * balls);
-    let mut chances = vec![0.0; BLOCK_BITS + 1];
+    let mut chances = vec![0.0; BLOCK_BITS as usize + 1];
     for weight in weights {
         let mut of_load = occupancy.chances();
         if in_lanes {

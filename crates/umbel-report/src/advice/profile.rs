@@ -4,13 +4,11 @@
 //! Filters count their own blocks; the expectations, common to all kinds, are computed here.
 
 use umbel::formulas::blocked;
+use umbel::internals::BLOCK_BITS;
 use umbel::{AnyFilter, Block, Filter, Hashing, Kind, Part, Plan, Variant};
 
 use super::Inside;
 use super::occupancy::set_bits;
-
-/// Bits of a block.
-const BLOCK_BITS: u64 = 512;
 
 /// How full the blocks of a filter are; see [`Profile::of`].
 ///

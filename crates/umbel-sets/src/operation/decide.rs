@@ -6,7 +6,7 @@
 //! nothing is written, and lines that do not fit are spilled.
 
 use super::counts::INPUTS_AT_ONCE;
-use super::keys::index;
+use super::key_set::index;
 use super::prelude::*;
 use crate::sink::Pieces;
 

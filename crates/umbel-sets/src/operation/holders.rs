@@ -3,7 +3,7 @@
 use std::io;
 
 use super::prelude::*;
-use super::set::check_at_least;
+use super::set_operation::check_at_least;
 use crate::labels::{LabelColumn, Labels};
 
 /// The distinct lines of some inputs, by the inputs that have them, as `comm` shows for two sorted files.

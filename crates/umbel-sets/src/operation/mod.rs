@@ -33,19 +33,18 @@ mod groups;
 mod holders;
 mod in_line;
 mod join;
-mod keys;
+mod key_set;
 mod look_up;
 mod marks;
 mod merge;
 mod numbers;
 mod one_pass;
-mod perform;
 mod plan;
 mod prelude;
 mod probe;
 mod rule;
 mod run;
-mod set;
+mod set_operation;
 mod settle;
 mod sorting;
 mod write;
@@ -55,7 +54,7 @@ pub use exclusive::excludes;
 pub use holders::Holders;
 pub use join::{Join, Partners, Unpaired};
 pub use plan::{SetPlan, Steps};
-pub use set::SetOperation;
+pub use set_operation::SetOperation;
 
 /// Which of the lines that are equal, or have the same key, [`SetOperation::distinct`] selects, and how they are
 /// written.

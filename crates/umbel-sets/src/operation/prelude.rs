@@ -7,7 +7,7 @@ pub(super) use umbel_io::threads::{in_order, on_parts};
 
 pub(super) use super::counts::{Counted, CountedTable};
 pub(super) use super::in_line::{ByShard, InLine};
-pub(super) use super::keys::{At, KeySet};
+pub(super) use super::key_set::{At, KeySet};
 pub(super) use super::marks::Marks;
 pub(super) use super::rule::{Others, Results, Rule};
 pub(super) use super::run::Run;

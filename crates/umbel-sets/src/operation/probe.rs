@@ -3,7 +3,7 @@
 use super::build::Doubt;
 use super::counts::INPUTS_AT_ONCE;
 use super::in_line::Few;
-use super::keys::index;
+use super::key_set::index;
 use super::prelude::*;
 use crate::spill::{lock, lock_each};
 

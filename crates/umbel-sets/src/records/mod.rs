@@ -951,7 +951,8 @@ impl Head<'_> {
         let Format { missing, empty, .. } = self.format;
         *missing != Missing::Keep
             && *empty != Empty::Keep
-            && (self.other, self.width) == (other.other, other.width)
+            && (self.format.kind != Kind::Json || self.other == other.other)
+            && self.width == other.width
             && self.columns == other.columns
             && self.ignored == other.ignored
     }

@@ -16,7 +16,7 @@ const NEAR: usize = if cfg!(test) { 100 } else { 4 << 10 };
 /// Rows tried where a chunk begins. In it, after so many rows that were not found, one in so many is looked for.
 const FEW: u32 = 16;
 /// Bytes from which these rows are taken.
-const TRIED: u64 = 4 << 10;
+const TRIED: u64 = 64 << 10;
 
 /// Cuts both inputs, one chunk of each at a time.
 pub(super) struct Cuts<'a> {
@@ -54,17 +54,22 @@ impl<'a> Cuts<'a> {
             self.readers[i].read_at(&mut bytes, range.start)?;
             Ok::<_, Error>(bytes)
         };
-        let rows = read(0, ends[0]..(ends[0] + TRIED).min(self.lengths[0]))?;
-        let row_ends: Vec<_> = memchr_iter(self.end, &rows).collect();
         for far in [NEAR as u64, 16 * NEAR as u64, FAR] {
-            let begin = ends[1].saturating_sub(far).max(self.at[1]);
-            let other = read(1, begin..(ends[1] + far).min(self.lengths[1]))?;
-            let found = row_ends.windows(3).take(FEW as usize).find_map(|two| {
-                let place = memmem::find(&other, &rows[two[0]..=two[2]])? as u64;
-                Some([ends[0] + two[0] as u64 + 1, begin + place + 1])
-            });
-            if let Some(found) = found {
-                return Ok(found);
+            let few = if far == FAR { 2 } else { FEW };
+            // Rows that only one input has are found to be missing in the other.
+            for (one, other) in [(0, 1), (1, 0)] {
+                let rows = read(one, ends[one]..(ends[one] + TRIED).min(self.lengths[one]))?;
+                let row_ends: Vec<_> =
+                    memchr_iter(self.end, &rows).take(few as usize + 2).collect();
+                let begin = ends[other].saturating_sub(far).max(self.at[other]);
+                let near = read(other, begin..(ends[other] + far).min(self.lengths[other]))?;
+                let found = row_ends.windows(3).find_map(|two| {
+                    let place = memmem::find(&near, &rows[two[0]..=two[2]])? as u64;
+                    Some((ends[one] + two[0] as u64 + 1, begin + place + 1))
+                });
+                if let Some((row, same)) = found {
+                    return Ok(if one == 0 { [row, same] } else { [same, row] });
+                }
             }
         }
         Ok(ends)
@@ -99,7 +104,7 @@ impl<'t> Twin<'t> {
         } else if rest.starts_with(row) {
             Some(0)
         } else if misses < FEW || misses.is_multiple_of(FEW) {
-            let near = &rest[..rest.len().min(NEAR)];
+            let near = &rest[..rest.len().min(NEAR.max(4 * row.len()))];
             let comes = |ahead| near[ahead..].starts_with(row) && self.kind.ends(&near[..ahead]);
             memchr_iter(self.kind.end(), near).map(|end| end + 1).find(|&ahead| comes(ahead))
         } else {

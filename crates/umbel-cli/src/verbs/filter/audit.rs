@@ -255,11 +255,6 @@ fn is_keyed(receipt: &umbel::Receipt) -> bool {
     receipt.scheme.algorithm == Algorithm::Sip13
 }
 
-/// Whether keys that were inserted may fail later.
-fn forgets(receipt: &umbel::Receipt) -> bool {
-    receipt.plan.kind().capacity() == Capacity::Last
-}
-
 impl Findings {
     fn new(receipt: umbel::Receipt) -> Self {
         Self { receipt, hits: None, bits: Bits::default(), search: None, tested: false }
@@ -333,7 +328,7 @@ impl Findings {
             let by_block = self.posteriors(prior).map_or(String::new(), |[low, high]| {
                 format!(" ({} to {} by its block)", Rate(low), Rate(high))
             });
-            let absent = match forgets(receipt) {
+            let absent = match receipt.plan.kind().capacity() == Capacity::Last {
                 false => "0 if it does not",
                 true => "unknown if it does not, since old keys are forgotten",
             };
@@ -415,7 +410,7 @@ impl Findings {
         if let Some(prior) = self.prior(args).filter(|_| *tested) {
             object["prior"] = json!(prior);
             object["posterior"] = json!(posterior(prior, receipt.fpp));
-            object["forgets"] = json!(forgets(receipt));
+            object["forgets"] = json!(receipt.plan.kind().capacity() == Capacity::Last);
             if let Some([low, high]) = self.posteriors(prior) {
                 object["posterior_low"] = json!(low);
                 object["posterior_high"] = json!(high);

@@ -12,7 +12,7 @@ use super::prelude::*;
 use crate::report::Changes;
 use crate::scan::RowKeys;
 use crate::sink::Hand;
-use side_by_side::{Remaining, spool};
+use side_by_side::{Read, Remaining, spool};
 
 /// How a row differs between two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,7 +79,8 @@ impl<'a> Diff<'a> {
     /// As for [`SetOperation::plan`].
     pub fn plan(&self) -> Result<SetPlan, Error> {
         let plan = self.rows.plan()?;
-        if !self.rows.rule.uneven || plan.bytes_spilled == 0 {
+        let keyless = self.rows.options.form.keeps_keyless().is_some();
+        if !self.rows.rule.uneven || keyless || plan.bytes_spilled == 0 {
             return Ok(plan);
         }
         let Some(filter) = side_by_side::filter(&self.rows.budget, &plan.lines)? else {
@@ -95,22 +96,16 @@ impl<'a> Diff<'a> {
     /// # Errors
     /// Errors of reading, of temporary files and of `show`.
     pub fn run(&self, show: &mut Show<'_>) -> Result<Report, Error> {
-        let remaining = if self.rows.rule.uneven
+        if self.rows.rule.uneven
             && let Steps::SideBySide(filter) = self.plan()?.steps
         {
-            side_by_side::read(&self.rows, &filter)?
-        } else {
-            None
-        };
-        self.run_after(remaining, show)
+            return self.run_after(side_by_side::read(&self.rows, &filter)?, show);
+        }
+        self.run_after(Err(Report::default()), show)
     }
 
-    /// Compares what remains, or everything.
-    fn run_after(
-        &self,
-        remaining: Option<Remaining>,
-        show: &mut Show<'_>,
-    ) -> Result<Report, Error> {
+    /// Compares what remains, or everything after a comparison was given up.
+    fn run_after(&self, remaining: Read, show: &mut Show<'_>) -> Result<Report, Error> {
         let mut changes = Changes::default();
         let mut show = |change: Change, row: &[u8]| {
             match change {
@@ -126,8 +121,12 @@ impl<'a> Diff<'a> {
             show(change, row)
         };
         let (mut report, even) = match remaining {
-            None => self.compare(&mut show)?,
-            Some(Remaining { inputs, even, mut report }) => {
+            Err(given_up) => {
+                let (mut report, even) = self.compare(&mut show)?;
+                report.follow(given_up);
+                (report, even)
+            }
+            Ok(Remaining { inputs, even, mut report }) => {
                 let SetOperation { rule, budget, options, .. } = self.rows;
                 let rows = SetOperation::within(budget, &inputs, rule, options);
                 let (rest, more) = Diff { rows, ..*self }.compare(&mut show)?;

@@ -12,18 +12,21 @@ use std::sync::atomic::AtomicBool;
 
 use crate::input::SpoolWriter;
 use crate::operation::in_line::Few;
-use crate::operation::keys::index;
+use crate::operation::key_set::index;
 use crate::operation::plan::{shard_of, size_at};
 use crate::operation::prelude::*;
 use crate::spill::{lock, lock_each};
 
 /// Reading is given up if more than one row in so many is not even, besides the first ones.
 const MOST: u64 = 4;
-const FIRST: u64 = if cfg!(test) { 16 } else { 1 << 14 };
+const FIRST: u64 = if cfg!(test) { 64 } else { 1 << 16 };
 /// Bits of the filter for each row, at least.
 const LEAST_BITS: u64 = 8;
 /// The number of a row that the other file has next, too.
 const IN_BOTH: usize = usize::MAX;
+
+/// What remains, or what was read and written before it was given up.
+pub(super) type Read = Result<Remaining, Report>;
 
 /// What remains of an old and a new file.
 pub(super) struct Remaining {
@@ -41,8 +44,10 @@ pub(super) fn filter(budget: &Budget, lines: &[u64]) -> Result<Option<Plan>, Err
     fits.then(|| size_at(rows, room, rate)).transpose()
 }
 
-/// Reads two files side by side; `None` if too many rows differ or are at other places.
-pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Option<Remaining>, Error> {
+/// Reads two files side by side. Gives up if too many rows differ or are at other places, and at a flawed record: another
+/// comparison finds the first one.
+pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Read, Error> {
+    use Error::{Json, LongLine, NoField, Quote};
     let SetOperation { inputs, options, budget, .. } = *rows;
     let (progress, disk) = (&options.resources.progress, Disk::new(&options.resources.tmp));
     let scanner = rows.scanner(LineHasher::random())?;
@@ -55,11 +60,17 @@ pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Option<Rema
     progress.expect(lengths(inputs));
     let tallies = scanner.scan(inputs, 0..2, &visit);
     drop(visit);
-    if pair.given_up.load(Ordering::Relaxed) {
-        progress.give_up(lengths(inputs) - (progress.done() - before));
-        return Ok(None);
+    let of_record =
+        matches!(tallies, Err(Quote { .. } | Json { .. } | NoField { .. } | LongLine { .. }));
+    if of_record || pair.given_up.load(Ordering::Relaxed) {
+        let read = progress.done() - before;
+        progress.give_up(lengths(inputs) - read);
+        passes.report.bytes_read = read;
+        passes.report.disk(&disk);
+        return Ok(Err(passes.report));
     }
     passes.record(inputs, 0..2, &tallies?)?;
+    scanner.check_keyed(inputs, &passes.tallies)?;
     let again = pair.again.into_inner().expect("no worker panics");
     let mut remaining = pair.remaining.into_inner().expect("no worker panics");
     if !again.is_empty() {
@@ -93,7 +104,7 @@ pub(super) fn read(rows: &SetOperation<'_>, filter: &Plan) -> Result<Option<Rema
     remaining[1].other = inputs[1].other;
     let even = passes.tallies[0].map_or(0, |tally| tally.lines) - of_old;
     passes.report.distinct = even;
-    Ok(Some(Remaining { inputs: remaining, even, report: passes.finish(inputs, &disk) }))
+    Ok(Ok(Remaining { inputs: remaining, even, report: passes.finish(inputs, &disk) }))
 }
 
 /// A temporary file for rows of `input`.
@@ -178,7 +189,7 @@ impl Work for (&Pair<'_>, ByShard) {
                 *uneven += u64::from(!new || i != IN_BOTH);
             }
             few.clear();
-            if uneven.saturating_sub(FIRST) * MOST > *count {
+            if uneven.saturating_sub(FIRST / pair.shards.len() as u64) * MOST > *count {
                 pair.given_up.store(true, Ordering::Relaxed);
             }
             Ok(())
@@ -236,7 +247,7 @@ mod tests {
         [old, new]
     }
 
-    fn shown(diff: &Diff<'_>, remaining: Option<Remaining>) -> (Vec<(Change, Vec<u8>)>, Report) {
+    fn shown(diff: &Diff<'_>, remaining: Read) -> (Vec<(Change, Vec<u8>)>, Report) {
         let mut shown = Vec::new();
         let report = diff.run_after(remaining, &mut |change, row| {
             shown.push((change, row.to_vec()));
@@ -272,11 +283,11 @@ mod tests {
             let remaining = read(&diff.rows, &filter).unwrap();
             if bits > 15 {
                 let few = sides.iter().map(Vec::len).sum::<usize>() as u64 / 3;
-                prop_assert!(remaining.as_ref().is_some_and(|remaining| remaining.even > few), "{:?} of {few}", remaining.as_ref().map(|remaining| remaining.even));
+                prop_assert!(remaining.as_ref().is_ok_and(|remaining| remaining.even > few), "{:?} of {few}", remaining.as_ref().map(|remaining| remaining.even).ok());
             }
             let whole = SetOperation::within(diff.rows.budget, &inputs, diff.rows.rule, &options);
             let whole = Diff { rows: whole, paired: false };
-            let ((some, report), (all, expected)) = (shown(&diff, remaining), shown(&whole, None));
+            let ((some, report), (all, expected)) = (shown(&diff, remaining), shown(&whole, Err(Report::default())));
             prop_assert_eq!(some, all);
             prop_assert_eq!(report.changes, expected.changes);
             prop_assert_eq!((report.lines, report.distinct), (expected.lines, expected.distinct));
