@@ -15,8 +15,8 @@ const FAR: u64 = if cfg!(test) { 2000 } else { 1 << 20 };
 const NEAR: usize = if cfg!(test) { 100 } else { 4 << 10 };
 /// Rows tried where a chunk begins. In it, after so many rows that were not found, one in so many is looked for.
 const FEW: u32 = 16;
-/// Bytes from which these rows are taken.
-const TRIED: u64 = 64 << 10;
+/// Bytes from which these rows are taken; 16 times as many if rows are long.
+const TRIED: u64 = 4 << 10;
 
 /// Cuts both inputs, one chunk of each at a time.
 pub(super) struct Cuts<'a> {
@@ -54,17 +54,18 @@ impl<'a> Cuts<'a> {
             self.readers[i].read_at(&mut bytes, range.start)?;
             Ok::<_, Error>(bytes)
         };
-        for far in [NEAR as u64, 16 * NEAR as u64, FAR] {
-            let few = if far == FAR { 2 } else { FEW };
+        let near = NEAR as u64;
+        for (far, most) in [(near, TRIED), (16 * near, 16 * TRIED), (FAR, 16 * TRIED)] {
+            let few = if far == FAR { 2 } else { FEW as usize };
             // Rows that only one input has are found to be missing in the other.
             for (one, other) in [(0, 1), (1, 0)] {
-                let rows = read(one, ends[one]..(ends[one] + TRIED).min(self.lengths[one]))?;
-                let row_ends: Vec<_> =
-                    memchr_iter(self.end, &rows).take(few as usize + 2).collect();
+                let rows = read(one, ends[one]..(ends[one] + most).min(self.lengths[one]))?;
+                let row_ends: Vec<_> = memchr_iter(self.end, &rows).take(few + 2).collect();
                 let begin = ends[other].saturating_sub(far).max(self.at[other]);
-                let near = read(other, begin..(ends[other] + far).min(self.lengths[other]))?;
+                let end = (ends[other] + far + rows.len() as u64).min(self.lengths[other]);
+                let there = read(other, begin..end)?;
                 let found = row_ends.windows(3).find_map(|two| {
-                    let place = memmem::find(&near, &rows[two[0]..=two[2]])? as u64;
+                    let place = memmem::find(&there, &rows[two[0]..=two[2]])? as u64;
                     Some((ends[one] + two[0] as u64 + 1, begin + place + 1))
                 });
                 if let Some((row, same)) = found {
