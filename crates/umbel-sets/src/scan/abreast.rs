@@ -12,7 +12,7 @@ use crate::records::Kind;
 
 /// How far from its expected place in the second input a row of the first is looked for: where chunks begin, and in them.
 const FAR: u64 = if cfg!(test) { 2000 } else { 1 << 20 };
-const NEAR: usize = if cfg!(test) { 100 } else { 4 << 10 };
+const NEAR: u64 = if cfg!(test) { 100 } else { 4 << 10 };
 /// Rows tried where a chunk begins. In it, after so many rows that were not found, one in so many is looked for.
 const FEW: u32 = 16;
 /// Bytes from which these rows are taken; 16 times as many if rows are long.
@@ -54,8 +54,7 @@ impl<'a> Cuts<'a> {
             self.readers[i].read_at(&mut bytes, range.start)?;
             Ok::<_, Error>(bytes)
         };
-        let near = NEAR as u64;
-        for (far, most) in [(near, TRIED), (16 * near, 16 * TRIED), (FAR, 16 * TRIED)] {
+        for (far, most) in [(NEAR, TRIED), (16 * NEAR, 16 * TRIED), (FAR, 16 * TRIED)] {
             let few = if far == FAR { 2 } else { FEW as usize };
             // Rows that only one input has are found to be missing in the other.
             for (one, other) in [(0, 1), (1, 0)] {
@@ -105,7 +104,7 @@ impl<'t> Twin<'t> {
         } else if rest.starts_with(row) {
             Some(0)
         } else if misses < FEW || misses.is_multiple_of(FEW) {
-            let near = &rest[..rest.len().min(NEAR.max(4 * row.len()))];
+            let near = &rest[..rest.len().min((NEAR as usize).max(4 * row.len()))];
             let comes = |ahead| near[ahead..].starts_with(row) && self.kind.ends(&near[..ahead]);
             memchr_iter(self.kind.end(), near).map(|end| end + 1).find(|&ahead| comes(ahead))
         } else {
