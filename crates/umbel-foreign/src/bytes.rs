@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads a number without a sign, byte by byte; `None` if it has more than ten.
+/// Reads a number without a sign; `None` if it has more than ten bytes.
 pub fn read_varint<E>(mut next: impl FnMut() -> Result<u8, E>) -> Result<Option<u64>, E> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

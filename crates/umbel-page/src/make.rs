@@ -51,7 +51,7 @@ pub(crate) fn answer(host: &dyn Host, asked: &Asked) -> Result<Value, Refused> {
     Ok(summary)
 }
 
-/// A file, and what is summary about it.
+/// A file, and its summary.
 type Made = (Vec<u8>, Value);
 
 /// Gives the host two sample filters, which share half of their keys.

@@ -274,10 +274,9 @@ pub(crate) fn job<'py>(
         Some(out) => To::File(out),
         None => To::Temporary,
     };
-    let shared = Arc::clone(&options.resources.progress);
     let in_quotes = matches!(options.form.records, Records::Csv { .. });
     let start = Instant::now();
-    let outcome = wait(py, shared, progress, feeds, move || {
+    let outcome = wait(py, Arc::clone(&options.resources.progress), progress, feeds, move || {
         work(sources, &delimiters, rows, &*job, &options, to)
     })?;
     let seconds = start.elapsed().as_secs_f64();

@@ -76,7 +76,7 @@ pub(crate) struct Table {
     arena: u64,
     /// Bytes that it may still use, shared with other tables if there are any.
     room: Arc<AtomicU64>,
-    /// Bytes in use beyond it: those of a first record that did not fit.
+    /// Bytes in use beyond that room: those of a first record that did not fit.
     beyond: u64,
     /// Set once a line did not fit: no new line enters after that, so any line not here is elsewhere.
     full: bool,

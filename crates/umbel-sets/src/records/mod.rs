@@ -951,6 +951,7 @@ impl Head<'_> {
         let Format { missing, empty, .. } = self.format;
         *missing != Missing::Keep
             && *empty != Empty::Keep
+            // The key of JSON has a path in each input; columns have places, compared below.
             && (self.format.kind != Kind::Json || self.other == other.other)
             && self.width == other.width
             && self.columns == other.columns
