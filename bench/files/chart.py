@@ -6,7 +6,7 @@ It writes docs/pictures/common-light.svg and common-dark.svg, which the page sho
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-RECORD = ROOT / "bench/record/2026-11-30-files.md"
+RECORD = ROOT / "bench/record/2026-12-02-files.md"
 BARS = [
     ("umbel, 256 MiB", "umbel common, --memory 256MiB, to a file"),
     ("DuckDB, 8 GB", "DuckDB, memory_limit 8GB, to a file"),

@@ -200,8 +200,8 @@ def main():
                 )
         rounds.append(figures)
         sys.stdout.flush()
-    names = ["umbel", "rbloom", "fastbloom-rs", "pybloom-live", "pyprobables", "numpy", "pyarrow"]
-    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    names = ["rbloom", "fastbloom-rs", "pybloom-live", "pyprobables", "numpy", "pyarrow"]
+    versions = ", ".join([f"umbel {umbel.__version__}", *(f"{name} {version(name)}" for name in names)])
     print(f"\n{arguments.count:,} keys, 1 %, {arguments.rounds} rounds; Python {sys.version.split()[0]}, {versions}\n")
     print("| case | package | ns per key | least | most |")
     print("|---|---|---|---|---|")

@@ -74,7 +74,7 @@ def test_its_formula_gives_the_parts_of_umbel():
 
 
 def test_its_times_are_those_of_the_record():
-    record = (ROOT / "bench/record/2026-11-26-redis.md").read_text()
+    record = (ROOT / "bench/record/2026-12-02-redis.md").read_text()
     cases = {
         "add 100": "MADD of 100", "look up 100, present": "MEXISTS of 100, present", "look up 100, absent": "MEXISTS of 100, absent",
         "add one": "ADD", "look up one, present": "EXISTS, present", "look up one, absent": "EXISTS, absent",
