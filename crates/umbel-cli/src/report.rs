@@ -211,8 +211,7 @@ impl Run {
         if let Some(receipt) = filter {
             object["filter"] = shown(receipt).json();
         }
-        add_warnings(&mut object);
-        object
+        with_warnings(object)
     }
 }
 
@@ -336,11 +335,12 @@ pub(crate) fn keep_warnings() {
     *warnings() = Some(Vec::new());
 }
 
-/// Adds the warnings until now to a report, if there are any.
-pub(crate) fn add_warnings(report: &mut Value) {
+/// A report with the warnings until now, if there are any.
+pub(crate) fn with_warnings(mut report: Value) -> Value {
     if let Some(kept) = warnings().as_mut().map(std::mem::take).filter(|kept| !kept.is_empty()) {
         report["warnings"] = json!(kept);
     }
+    report
 }
 
 /// Prints the warnings of a run that reports nothing else, as objects of their own.

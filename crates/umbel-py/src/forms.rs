@@ -1,7 +1,6 @@
 //! Options of jobs as Python gives them in a dict, and the format of rows that they define. `umbel._files` has checked them
 //! together.
 
-use pyo3::conversion::FromPyObjectOwned;
 use umbel_sets::{Bad, Empty, Form, Missing, Normalization, Ragged, Records};
 
 use crate::prelude::*;

@@ -3,14 +3,14 @@
 use std::fs;
 use std::io;
 
-use clap::{Args, Command, ValueHint};
+use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::help;
 use crate::output::only_print;
-use crate::verb::{About, Verb};
+use crate::verb::About;
 use crate::verbs;
 use crate::verbs::prelude::*;
 

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::slice;
 
-use clap::{Args, Command, ValueHint};
+use clap::Command;
 use serde_json::json;
 use umbel_find::{Found, Matching, Search, Sink, Wanted};
 use umbel_io::State;
@@ -14,11 +14,11 @@ use umbel_numbers::{Count, Size, counted};
 use umbel_sets::{Error, Normalization, Records};
 
 use crate::args::{RecordArgs, Work};
+use crate::lines;
 use crate::output::{Screen, stdout};
-use crate::report::{Run, add_warnings, printable, say, say_error};
+use crate::report::{printable, say, say_error, with_warnings};
 use crate::standard::{is_standard, name, names};
 use crate::verbs::prelude::*;
-use crate::{Outcome, lines};
 
 /// Print the lines of many files that hold a text, from an index or a folder
 ///
@@ -287,8 +287,7 @@ fn report(
             Some(count) => report["not_found"] = json!(count),
             None => report["found"] = json!(search.found),
         }
-        add_warnings(&mut report);
-        say(&report.to_string());
+        say(&with_warnings(report).to_string());
         return;
     }
     let one_of = |paths: &[std::path::PathBuf]| match paths {

@@ -8,11 +8,11 @@ use umbel_report::receipt::aligned;
 
 use crate::args::{RecordArgs, ReplaceArgs, Voice, Work};
 use crate::atomic::Existing;
-use crate::report::{Run, add_warnings, say};
+use crate::lines;
+use crate::report::{say, with_warnings};
 use crate::standard::{is_standard, name, names};
 use crate::target::{self, FileType};
 use crate::verbs::prelude::*;
-use crate::{Outcome, lines};
 
 /// Index the words of many files, or the values of one field, to find lines in them
 ///
@@ -95,7 +95,7 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
     let unreadable: Vec<_> = built.unreadable.iter().map(|(path, _)| name(path)).collect();
     if voice.json {
         if !voice.quiet {
-            let mut report = json!({
+            let report = json!({
                 "type": "report",
                 "verb": "index",
                 "files": files,
@@ -110,8 +110,7 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
                 "peak_memory": umbel_io::peak_memory(),
                 "seconds": seconds,
             });
-            add_warnings(&mut report);
-            say(&report.to_string());
+            say(&with_warnings(report).to_string());
         }
         return;
     }

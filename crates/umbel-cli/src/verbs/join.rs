@@ -10,7 +10,7 @@ use super::operation::select;
 use crate::args::LinesArgs;
 use crate::lines::{self, RowsOf};
 use crate::output::check_lines;
-use crate::report::{Run, say};
+use crate::report::say;
 use crate::verbs::prelude::*;
 
 /// Print the rows of two files that have the same key side by side

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::anyhow;
 use serde::de::IgnoredAny;
 use umbel::{AnyFilter, Filter, KeyDescription, KeyForm, KeyHasher, Kind, Plan, Variant};
 use umbel_io::{Closer, FileAt, State, Stops, compression};
@@ -28,7 +28,7 @@ use crate::choices;
 use crate::filters::{self, Keys, Locked};
 use crate::lines::{self, Source};
 use crate::output::{Screen, only_print, refuse_in_place_of, stdout};
-use crate::report::{Run, note, say};
+use crate::report::{note, say};
 use crate::standard::is_standard;
 use crate::verbs::prelude::*;
 

@@ -493,8 +493,6 @@ fn parse_header(bytes: &[u8]) -> Option<[u64; 7]> {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
 
     /// An index whose page 1 cannot be read.

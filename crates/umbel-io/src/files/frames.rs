@@ -559,7 +559,7 @@ impl Frame for Lz4 {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Cursor, Read, Write};
+    use std::io::Write;
 
     use super::*;
     use crate::compression::{self, Compression, Decoder, recognize};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use super::{AnyFilter, layout, of_any};
-use crate::bits::{BLOCK_BYTES, MappedBlocks, MappedFile};
+use crate::bits::{MappedBlocks, MappedFile};
 use crate::filter::file::Declared;
 use crate::format::{self, CHUNK};
 use crate::kinds::prelude::*;

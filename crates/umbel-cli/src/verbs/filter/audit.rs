@@ -17,7 +17,7 @@ use crate::args::{
 use crate::filters::{self, Keys};
 use crate::lines::{self, RowsOf};
 use crate::output::{check_target, only_print, refuse_in_place_of, write_text};
-use crate::report::add_warnings;
+use crate::report::with_warnings;
 use crate::standard::{self, is_standard};
 use crate::target::FileType;
 use crate::verbs::explain;
@@ -436,7 +436,6 @@ impl Findings {
             object["lookups_per_second"] = json!(1.0 / search.each);
             object["seconds"] = json!(search.seconds());
         }
-        add_warnings(&mut object);
-        object
+        with_warnings(object)
     }
 }

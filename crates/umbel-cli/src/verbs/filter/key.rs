@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, Subcommand, ValueHint};
+use clap::Subcommand;
 use serde_json::json;
 use umbel::Secret;
 use umbel_share::sign::SecretKey;
@@ -10,7 +10,7 @@ use umbel_share::sign::SecretKey;
 use crate::args::Voice;
 use crate::filters;
 use crate::output::print;
-use crate::report::add_warnings;
+use crate::report::with_warnings;
 use crate::secrets;
 use crate::standard::is_standard;
 use crate::verbs::prelude::*;
@@ -101,7 +101,6 @@ fn tell(path: &Path, secret: &Secret, args: &KeyArgs) -> Result<()> {
     if !args.voice.json {
         return print(format!("{id}\n"));
     }
-    let mut object = json!({"type": "key", "file": path.display().to_string(), "key_id": id});
-    add_warnings(&mut object);
-    print(format!("{object}\n"))
+    let object = json!({"type": "key", "file": path.display().to_string(), "key_id": id});
+    print(format!("{}\n", with_warnings(object)))
 }

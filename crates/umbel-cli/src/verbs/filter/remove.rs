@@ -10,7 +10,7 @@ use crate::args::{ExplainArgs, ForeignArgs, NamesArgs, SecretArgs, SignArgs, Tru
 use crate::filters::{self, Keys, Locked};
 use crate::lines::{self, OutputPath, RowsOf};
 use crate::output::only_print;
-use crate::report::{Run, say};
+use crate::report::say;
 use crate::verbs::explain;
 use crate::verbs::prelude::*;
 use crate::wrapped;

@@ -10,7 +10,7 @@ use umbel_share::sign::Signature;
 use crate::args::{FormatArgs, Voice};
 use crate::atomic::Existing;
 use crate::output::print;
-use crate::report::{add_warnings, printable};
+use crate::report::{printable, with_warnings};
 use crate::verbs::prelude::*;
 use crate::wrapped::{self, Signing};
 use crate::{filters, formats};
@@ -102,15 +102,14 @@ fn verify(args: &VerifyArgs) -> Result<Outcome> {
         let (file, by, list, serial) =
             (path.display(), trusted.key(), label.list(), label.serial());
         if args.voice.json {
-            let mut object = json!({
+            let object = json!({
                 "type": "signature",
                 "file": file.to_string(),
                 "key": by.to_string(),
                 "list": list,
                 "serial": serial,
             });
-            add_warnings(&mut object);
-            print(format!("{object}\n"))?;
+            print(format!("{}\n", with_warnings(object)))?;
             continue;
         }
         let list = if list.is_empty() { String::new() } else { format!(" as {list}") };

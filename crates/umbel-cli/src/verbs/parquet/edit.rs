@@ -11,7 +11,7 @@ use umbel_parquet::{Added, Edit, Edited, Plan, Reason, Removal};
 use crate::args::{ExplainArgs, OutputArgs, Work};
 use crate::lines;
 use crate::output::{only_print, stdout};
-use crate::report::{Run, say};
+use crate::report::say;
 use crate::target::{self, FileType};
 use crate::verbs::prelude::*;
 

@@ -4,7 +4,7 @@ mod edit;
 
 use std::fs::File;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::anyhow;
 use serde_json::{Value, json};
 use umbel_foreign::{ForeignFilter as _, Receipt};
 use umbel_numbers::{Count, Size, counted};
@@ -15,9 +15,9 @@ use umbel_sets::{Error, ErrorBound, KeyBatch, Options, Report, Resources, room_l
 use crate::args::{OutputArgs, Voice, Work};
 use crate::lines;
 use crate::output::{check_target, refuse_in_place_of, write_lines, write_text};
-use crate::report::{Run, note, say};
+use crate::report::{note, say};
 use crate::standard::is_standard;
-use crate::verb::{Entry, Group, Noun, Verb};
+use crate::verb::{Entry, Group, Noun};
 use crate::verbs::prelude::*;
 
 /// List filters: row group, column, size, set bits, keys and rate now

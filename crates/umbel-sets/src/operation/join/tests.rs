@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use super::settle::ALONE;
 use super::*;
 use crate::Records;
-use crate::spill::{Runs, Selected, SpillWriter};
+use crate::spill::SpillWriter;
 use crate::testing::{budget, cramped, input, long, rests, threads, workplace_of};
 
 impl Join<'_> {
