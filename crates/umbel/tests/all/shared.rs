@@ -38,6 +38,9 @@ fn threads_fill_it_as_one_would() {
                 });
             }
         });
+        assert!(
+            hashes(4 * EACH..8 * EACH).iter().all(|at| shared.contains(*at) == plain.contains(*at))
+        );
         assert!(shared.snapshot().unwrap() == plain);
         assert!(shared.into_filter() == plain);
     }
