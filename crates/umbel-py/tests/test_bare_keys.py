@@ -28,6 +28,7 @@ def as_csv(header, rows):
 @given(strategies.lists(VALUES), strategies.lists(VALUES), strategies.booleans())
 @example([], ["\n{", ""], True)
 @example(["", "a"], ["\n", "\n{", "a"], True)
+@example(["a", '"a"'], ['"a"'], False)
 def test_keys_against_sets(tmp_path_factory, ids, keys, as_json):
     folder = tmp_path_factory.mktemp("keys")
     rows = [(str(number), value) for number, value in enumerate(ids)]

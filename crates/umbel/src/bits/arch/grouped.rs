@@ -190,6 +190,7 @@ mod tests {
                         known.push(group.iter().any(|block| block.has(&mask)));
                         prop_assert_eq!(kernel.any(group, hash.low), *known.last().unwrap());
                         group[turn % size].or(&mask);
+                        prop_assert!(kernel.any(group, hash.low));
                     }
                     kernel.insert_all_beside(&mut one, member(turn), piece);
                     kernel.insert_all_beside_new(&mut many, member(turn), piece, &mut new);
