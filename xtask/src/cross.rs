@@ -1,8 +1,5 @@
-//! Compiles for other processors and systems.
-//!
-//! A target that rustup has installed is compiled with the Rust that runs this. For others the standard library is
-//! built from source with Debian's Rust, whose package manager has everything needed. Missing tools are an error;
-//! nothing is skipped.
+//! Compiles for other processors and systems: with the Rust that runs this if rustup has installed the target, else
+//! with Debian's, and the standard library from source. Missing tools are an error; nothing is skipped.
 
 use std::path::Path;
 use std::process::Command;

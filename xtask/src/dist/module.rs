@@ -41,6 +41,7 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
     let pieces = TARGETS.iter().filter(wanted).map(|triple| {
         Piece::make(|| {
             let build = Build { package: "umbel-redis", features: "", triple, file: FILE };
+            crate::cross::install(&plain(triple))?;
             let library = build.run(twice)?;
             let mut used = needs(&library, triple)?;
             if *triple == TARGETS[0] {

@@ -32,6 +32,7 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
     let wanted = |triple: &&&str| only.is_empty() || only.iter().any(|t| t == **triple);
     let targets: Vec<_> = TARGETS.iter().filter(wanted).collect();
     ensure!(!targets.is_empty(), "no such target; there are {}", TARGETS.join(", "));
+    targets.iter().try_for_each(|triple| cross::install(triple))?;
     cross::require(targets.iter().map(|triple| (**triple, needs(triple))))?;
     let mut texts = None;
     let mut pieces = Vec::new();

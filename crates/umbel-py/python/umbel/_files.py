@@ -66,29 +66,29 @@ class Options(TypedDict, total=False):
 _WORDS = """
     Options of all jobs:
 
-    records: what a row is: "csv", "tsv", "jsonl", "fields" (words), or None for lines; a list has one for each input, in which
-        None is a file of keys
-    key: the field or fields to compare; a mapping where the other inputs name them differently, to None where these are keys
-    delimiter: the byte between columns of CSV; a list has one for each input
-    header: False if the first row of CSV or TSV has no names; a list has one for each input
-    quotes: "none" if quotes of CSV are bytes like others, as in inch marks
-    skip: how many lines at the start of each file or list of rows are left out, as before a header
-    comment: lines that begin with this byte, such as "#", are left out
-    ragged: a row of CSV or TSV with fewer or more fields than columns is taken as it is where no column moves; "refuse" it, or
-        "pad" it with empty fields, and cut off empty ones that are too many
-    raw: whole rows of CSV and values of JSON lines are compared as they are written: "x",1 and x,1 then differ, and 1.0 and 1
-    ignore_case, trim: compare without regard to case, or to blanks at both ends
-    crlf: a carriage return at the end of a line does not count
-    normalize: "url", "email", "number", "thousands" (separators in numbers), "nfc", or a list of them: what counts as equal
-    missing: a record without the key is an "error", or "skip" it, or "keep" it as one that no other equals
-    empty: an empty value in a key is a "value", or "skip" the record, or "keep" it as one that no other equals
-    bad: a record that cannot be read is an "error", or "skip" it
-    null: lines end with a zero byte
-    recursive: a path may be a folder, for all files in it
-    memory: bytes to use, such as "1GiB" (default); what does not fit goes to temporary files
-    tmp: the folder for temporary files
-    threads: how many; by default as many as there are processors
-    progress: True for a bar of tqdm, or a function of the bytes read and those to read
+    - `records`: what a row is: "csv", "tsv", "jsonl", "fields" (words), or None for lines; a list has one for each input, in
+      which None is a file of keys
+    - `key`: the field or fields to compare; a mapping where the other inputs name them differently, to None where these are keys
+    - `delimiter`: the byte between columns of CSV; a list has one for each input
+    - `header`: False if the first row of CSV or TSV has no names; a list has one for each input
+    - `quotes`: "none" if quotes of CSV are bytes like others, as in inch marks
+    - `skip`: how many lines at the start of each file or list of rows are left out, as before a header
+    - `comment`: lines that begin with this byte, such as "#", are left out
+    - `ragged`: a row of CSV or TSV with fewer or more fields than columns is taken as it is where no column moves; "refuse" it,
+      or "pad" it with empty fields, and cut off empty ones that are too many
+    - `raw`: whole rows of CSV and values of JSON lines are compared as they are written: "x",1 and x,1 then differ, and 1.0 and 1
+    - `ignore_case`, `trim`: compare without regard to case, or to blanks at both ends
+    - `crlf`: a carriage return at the end of a line does not count
+    - `normalize`: "url", "email", "number", "thousands" (separators in numbers), "nfc", or a list of them: what counts as equal
+    - `missing`: a record without the key is an "error", or "skip" it, or "keep" it as one that no other equals
+    - `empty`: an empty value in a key is a "value", or "skip" the record, or "keep" it as one that no other equals
+    - `bad`: a record that cannot be read is an "error", or "skip" it
+    - `null`: lines end with a zero byte
+    - `recursive`: a path may be a folder, for all files in it
+    - `memory`: bytes to use, such as "1GiB" (default); what does not fit goes to temporary files
+    - `tmp`: the folder for temporary files
+    - `threads`: how many; by default as many as there are processors
+    - `progress`: True for a bar of tqdm, or a function of the bytes read and those to read
 """
 
 
