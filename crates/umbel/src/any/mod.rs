@@ -102,8 +102,7 @@ impl<H: Hashing> AnyFilter<H> {
     }
 
     /// Builds a filter of any kind from its keys. A cascade built this way excludes no keys: see
-    /// [`Cascade::build`](crate::Cascade::build). For untrusted keys, use [`KeyHasher::random`] or
-    /// [`KeyHasher::keyed`].
+    /// [`Cascade::build`](crate::Cascade::build). For untrusted keys, see [`with_plan`](Self::with_plan).
     ///
     /// # Errors
     /// As [`with_plan`](Self::with_plan), [`try_insert_all`](Self::try_insert_all) and
