@@ -193,8 +193,6 @@ mod tests {
             new = new.max(layout(Version::V2 { seed: 0 }).positions(hash).max().unwrap());
         }
         assert!(old < REACH_OF_V1 && new > 2 * REACH_OF_V1, "{old} {new}");
-        let v1 = Parameters { bits: Some(REACH_OF_V1), keys: Some(99999), ..Parameters::default() };
-        assert!(Fields::plan(Format::Spark, &v1.with("v1")).unwrap().warnings.is_empty());
     }
 
     #[test]

@@ -128,8 +128,9 @@ fn fields_out_of_range_are_refused() {
         (Format::Guava, planned(1, 1e-6), "0:2 0:255 1:0 2:128 5:0 5:2"),
         (Format::Hadoop, sized(77), "3:254 4:128 4:1 7:0 8:2 9:128 12:0 12:81 22:32"),
         (Format::BitsAndBlooms, sized(70), "0:1 7:0 7:71 15:0 8:1 23:71 32:1 39:64"),
-        // A rate that differs from 1 in one byte; one slice of 3 bits, and five of padding.
-        (Format::Pybloom4, planned(2, 0.5), "6:240 7:191 8:0 8:9 10:2 23:255 16:0 24:0 40:32"),
+        // 7 slices of 3 bits: three bytes, three bits of padding.
+        (Format::Pybloom4, planned(2, 0.01), "7:191 7:127 8:0 8:9 10:2 23:255 16:0 24:0 42:32"),
+        (Format::Pybloom4, planned(2, 0.5), "6:240"), // a rate of 1
         (Format::Squid, digest, "1:2 3:6 7:0 7:11 19:13 20:0 20:5 21:5 22:1 127:9"),
         (
             Format::RedisBloom,
