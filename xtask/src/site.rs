@@ -29,11 +29,11 @@ const SEARCHED: &str = "{*,{bench,crates,docs,examples,explorer,fuzz}/**/*,rust/
 const NOT_SEARCHED: &str = "header, nav, footer, .sidebar-drawer, .toc-drawer, .sidebar, .headerlink, rustdoc-topbar, \
      rustdoc-toolbar, #copy-path, .src, .anchor, body.sys";
 /// Links of rustdoc to numbers of lines, which scripts make, to an associated type that it does not show, and to
-/// variants through their error's private module, whose page redirects; the explorer's views, which its script shows.
+/// items through their private module, whose pages redirect; the explorer's views, which its script shows.
 const NOT_FOLLOWED: [&str; 4] = [
     r"/rust/src/.*\.html#[0-9-]+$",
     r"/trait\.Rule\.html#associatedtype\.Link$",
-    r"/umbel/\w+/error/enum\.\w+\.html#variant\.\w+$",
+    r"/umbel/(\w+/error|hash|hash/key|plan)/\w+\.\w+\.html#(variant|(ty)?method)\.\w+$",
     r"/explorer/\w+\.html#(plan|look|make|learn)$",
 ];
 const FIRST: &str = "<!doctype html><meta charset=utf-8><title>Rust API</title>\

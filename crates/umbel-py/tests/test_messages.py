@@ -75,7 +75,7 @@ def test_an_index_is_not_of_parquet(tmp_path):
 def test_help_has_a_word_for_every_option(name):
     text = pydoc.render_doc(getattr(umbel, name))
     for option in _files.Options.__annotations__:
-        assert f"    {option}: " in text or f"{option}, " in text or f", {option}: " in text, option
+        assert f"- `{option}`: " in text or f"- `{option}`, " in text or f", `{option}`: " in text, option
     assert ">>> " in text
 
 

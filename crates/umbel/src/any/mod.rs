@@ -95,7 +95,7 @@ impl<H: Hashing> AnyFilter<H> {
     ///
     /// # Errors
     /// As [`Blocked::with_plan`](crate::Blocked::with_plan); [`PlanError::BuiltAtOnce`] for a kind that is
-    /// [built at once](Kind::built_at_once); [`PlanError::Unnamed`] for a kind of [rows](Kind::rows), which
+    /// [built at once](Kind::built_at_once); [`PlanError::Unnamed`] for [`Kind::Attributes`], whose filters
     /// [`Attributes::with_names`] makes.
     pub fn with_plan(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
         Ok(any_of!(plan.kind(), Hashed::make(plan, hasher)?))

@@ -41,10 +41,9 @@ pub(crate) const SURE_FROM: u64 = MERGE_FROM;
 /// A plan for a filter: its parameters and its promise.
 ///
 /// The plan of a scalable filter is for its first link: `keys`, `bits` and `probes` describe the filter before it
-/// grows. Only `fpp` is for the whole, however far it grows; [`link`](Self::link) returns the plans of the links. The
-/// plan of an attributes filter is for the filter of each single attribute: `keys` rows, with at most as many different
-/// values; [`Variant::share`] divides memory among the filters. The plan of a cascade is for its first level; the
-/// excluded keys are added to it, see [`for_lists`](Self::for_lists).
+/// grows. Only `fpp` is for the whole, however far it grows. The plan of an attributes filter is for the filter of each
+/// single attribute: `keys` rows, with at most as many different values. The plan of a cascade is for its first level;
+/// the excluded keys are added to it, see [`for_lists`](Self::for_lists).
 ///
 /// ```
 /// use umbel::{Kind, Plan};

@@ -61,6 +61,7 @@ fn filled(kind: Kind) -> AnyFilter {
 #[test]
 fn every_kind_keeps_it() {
     assert_eq!(some().values("field").collect::<Vec<_>>(), ["host", "größe\n"]);
+    assert!(KeyDescription::default().is_plain() && !described(&[("type", "ip")]).is_plain());
     for &kind in Kind::ALL {
         let mut filter = filled(kind);
         let plain = filter.to_bytes();
