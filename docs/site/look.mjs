@@ -50,6 +50,9 @@ for (const [words, places] of Object.entries(WORDS)) {
   for (const place of places) {
     assert(found.some((link) => link.includes(place)), `${words}: nothing of ${place} in ${found.join(" ")}`);
   }
+  const excerpts = page.locator(".pagefind-ui__result-excerpt");
+  const cut = await excerpts.evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.textContent));
+  assert.deepEqual(cut, [], `${words}: wider than the screen`);
   await page.screenshot({ path: join(pictures, `search-${words.replaceAll(" ", "-")}.png`) });
   await page.context().close();
 }
