@@ -242,7 +242,7 @@ fn the_cap_holds_for_a_decoder_next_to_a_filter() {
     // It must not get a window of 64 MiB, as it does alone.
     for job in ["filter query f a", "filter add f a", "unseen f a"] {
         let run = folder.umbel(&format!("{job} --memory 256MiB --threads 2")).run();
-        run.fails(&["a: compressed with a window of 64.0 MiB", "--memory"]);
+        run.fails(&["a: is compressed with a window of 64.0 MiB", "--memory"]);
         within(&folder, 512, &format!("{job} --threads 2"));
     }
     within(&folder, 256, "dedup a -o out --threads 2");
