@@ -67,8 +67,7 @@ pub(crate) fn run() -> Result<()> {
     let mut links = SITE.program("lychee")?;
     links.args(["--offline", "--include-fragments", "--no-progress", "--extensions", "html"]);
     links.args(NOT_FOLLOWED.iter().flat_map(|link| ["--exclude", link]));
-    links.args(["--exclude-path", "/rust/src/"]);
-    run::run(links.arg("--root-dir").arg(&html).arg(&html))?;
+    run::run(links.args(["--exclude-path", "/rust/src/", "--root-dir"]).arg(&html).arg(&html))?;
     let pictures = site.join("pictures");
     let mut look = Command::new("node");
     run::run(look.arg("docs/site/look.mjs").arg(&pictures).env("PAGE", &html))?;

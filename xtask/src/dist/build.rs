@@ -44,9 +44,9 @@ impl Build<'_> {
         let tools = target().join("tools").join(format!("auditable-{AUDITABLE}"));
         let auditable = tools.join("bin/cargo-auditable");
         if !auditable.is_file() {
-            let install =
-                ["install", "--quiet", "--locked", "--debug", "cargo-auditable", "--version"];
-            run::run(cargo(&install).arg(AUDITABLE).arg("--root").arg(&tools))?;
+            let mut install = cargo(&["install", "--quiet", "--locked", "--debug"]);
+            install.args(["cargo-auditable", "--version", AUDITABLE, "--root"]);
+            run::run(install.arg(&tools))?;
         }
         let mut auditable = Command::new(auditable);
         auditable.arg("auditable");
@@ -68,6 +68,9 @@ impl Build<'_> {
             if self.file.ends_with(".so") {
                 flags += " -Ctarget-feature=-crt-static";
             }
+        } else if self.triple.contains("windows") {
+            // Its header has a hash in place of the time.
+            flags += " -Clink-arg=-Wl,-Brepro";
         }
         build.env("RUSTFLAGS", flags);
         build.env("CARGO_TARGET_DIR", to).arg("--manifest-path").arg(sources.join("Cargo.toml"));
