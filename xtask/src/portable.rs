@@ -186,7 +186,7 @@ impl Target {
                 }
             }
             Work::Wine => {
-                // Those of umbel-parquet need a feature that the command line's turn on.
+                // The tests of umbel-parquet need a feature that those of the command line turn on.
                 tests.args(ON_FILES).args(["--test=all", "--test=files", "--"]);
                 tests.args(NOT_IN_WINE.iter().flat_map(|name| ["--skip", name]));
                 tests.env(variable(self.triple, "LINKER"), WINDOWS);
