@@ -18,6 +18,7 @@ use anyhow::{Context, Result, ensure};
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::linkat;
 
+use super::errors::Sort;
 use super::jobs::{Files, Folder};
 use super::trace::{Action, Call, Watch};
 
@@ -50,6 +51,8 @@ pub(crate) struct Recorder<'a> {
     start: Vec<(String, Inode, Content)>,
     names: BTreeMap<String, Inode>,
     contents: HashMap<Inode, Content>,
+    /// The file that is written through a mapping.
+    mapped: Option<Inode>,
     operations: Vec<Operation>,
 }
 
@@ -64,6 +67,7 @@ impl<'a> Recorder<'a> {
             start: Vec::new(),
             names: BTreeMap::new(),
             contents: HashMap::new(),
+            mapped: None,
             operations: Vec::new(),
         };
         recorder.look_at_names()?;
@@ -201,36 +205,26 @@ impl Watch for Recorder<'_> {
     }
 
     fn leave(&mut self, call: &Call) -> Result<()> {
-        let descriptor = match call.number {
-            libc::SYS_write
-            | libc::SYS_pwrite64
-            | libc::SYS_writev
-            | libc::SYS_pwritev
-            | libc::SYS_pwritev2
-            | libc::SYS_ftruncate
-            | libc::SYS_fallocate
-            | libc::SYS_sendfile
-            | libc::SYS_fsync
-            | libc::SYS_fdatasync => 0,
-            libc::SYS_copy_file_range | libc::SYS_splice => 2,
-            libc::SYS_open
-            | libc::SYS_openat
-            | libc::SYS_creat
-            | libc::SYS_rename
-            | libc::SYS_renameat
-            | libc::SYS_renameat2
-            | libc::SYS_link
-            | libc::SYS_linkat
-            | libc::SYS_unlink
-            | libc::SYS_unlinkat => return self.look_at_names(),
-            libc::SYS_mmap => {
+        // Writes through a mapping are no calls: they show at the next one.
+        if let Some(inode) = self.mapped {
+            self.look_at(&self.kept(inode))?;
+        }
+        let descriptor = match Sort::of(call) {
+            Some(Sort::Sync) if call.number == libc::SYS_msync => {
+                self.operations.extend(self.mapped.map(Operation::Synced));
+                return Ok(());
+            }
+            Some(Sort::Copy) if call.number != libc::SYS_sendfile => 2,
+            Some(Sort::Write | Sort::Resize | Sort::Copy | Sort::Sync) => 0,
+            Some(Sort::Open | Sort::Name | Sort::Remove) => return self.look_at_names(),
+            Some(Sort::Map) => {
                 let [_, _, protection, flags, ..] = call.arguments;
                 let writes = protection as i32 & libc::PROT_WRITE != 0
                     && flags as i32 & libc::MAP_SHARED != 0;
-                ensure!(
-                    !writes || self.open_file(call, 4).is_none(),
-                    "a file is written through a mapping, which is not recorded"
-                );
+                if let Some((inode, _)) = self.open_file(call, 4).filter(|_| writes) {
+                    let one = self.mapped.replace(inode).is_none_or(|other| other == inode);
+                    ensure!(one, "two files are written through mappings");
+                }
                 return Ok(());
             }
             _ => return Ok(()),

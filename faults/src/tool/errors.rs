@@ -52,7 +52,9 @@ impl Sort {
             libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_writev | libc::SYS_pwritev => {
                 Self::Write
             }
-            libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sync_file_range => Self::Sync,
+            libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sync_file_range | libc::SYS_msync => {
+                Self::Sync
+            }
             libc::SYS_rename
             | libc::SYS_renameat
             | libc::SYS_renameat2

@@ -146,7 +146,8 @@ pub(crate) fn run(command: &mut Command, stdin: Vec<u8>, watch: &mut dyn Watch) 
         }
         hung
     });
-    let how = trace(pid, watch);
+    // Otherwise it waits at a call, and its pipes stay open.
+    let how = trace(pid, watch).inspect_err(|_| _ = kill(pid, Signal::SIGKILL));
     drop(done);
     let hung = guard.join().unwrap();
     feed.join().unwrap();
