@@ -32,9 +32,18 @@ impl Build<'_> {
     /// Compiles it; with `twice`, also compiles the commit in another folder, and compares.
     pub(super) fn run(&self, twice: bool) -> Result<PathBuf> {
         let file = self.build(root(), &target().join("portable"))?;
-        if twice {
-            self.same_elsewhere(&file)?;
+        if !twice {
+            return Ok(file);
         }
+        let twin = std::env::temp_dir().join(format!("umbel-twin-{}", std::process::id()));
+        fs::create_dir_all(&twin)?;
+        let tar = twin.join("sources.tar");
+        run::run(Command::new("git").args(["archive", "--format=tar", "HEAD", "-o"]).arg(&tar))?;
+        run::run(Command::new("tar").arg("xf").arg(&tar).arg("-C").arg(&twin))?;
+        let other = self.build(&twin, &twin.join("built"))?;
+        let same = fs::read(&file)? == fs::read(&other)?;
+        ensure!(same, "{} and {} differ", file.display(), other.display());
+        fs::remove_dir_all(&twin)?;
         Ok(file)
     }
 
@@ -57,9 +66,8 @@ impl Build<'_> {
         // These replace the flags in .cargo/config.toml. The last matching path counts: the target folder may be in the
         // sources.
         let mut flags = "--cfg=curve25519_dalek_backend=\"serial\"".to_owned();
-        for (from, short) in
-            [(cargo_home.as_path(), "/cargo"), (sources, "/umbel"), (to, "/target")]
-        {
+        let folders = [(cargo_home.as_path(), "/cargo"), (sources, "/umbel"), (to, "/target")];
+        for (from, short) in folders {
             flags += &format!(" --remap-path-prefix={}={short}", from.display());
         }
         if self.triple.contains("musl") {
@@ -71,25 +79,15 @@ impl Build<'_> {
         } else if self.triple.contains("windows") {
             // Its header has a hash in place of the time.
             flags += " -Clink-arg=-Wl,-Brepro";
+        } else if self.triple.contains("apple") {
+            // Its number is a hash of all its symbols; those for debuggers, stripped later, name folders.
+            flags += " -Clink-arg=-Wl,-S";
         }
         build.env("RUSTFLAGS", flags);
         build.env("CARGO_TARGET_DIR", to).arg("--manifest-path").arg(sources.join("Cargo.toml"));
         run::run(&mut build)?;
         let triple = self.triple.split('.').next().expect("one part");
         Ok(to.join(triple).join("dist").join(self.file))
-    }
-
-    /// Compiles the commit again in another folder, and compares.
-    fn same_elsewhere(&self, file: &Path) -> Result<()> {
-        let twin = std::env::temp_dir().join(format!("umbel-twin-{}", std::process::id()));
-        fs::create_dir_all(&twin)?;
-        let tar = twin.join("sources.tar");
-        run::run(Command::new("git").args(["archive", "--format=tar", "HEAD", "-o"]).arg(&tar))?;
-        run::run(Command::new("tar").arg("xf").arg(&tar).arg("-C").arg(&twin))?;
-        let other = self.build(&twin, &twin.join("built"))?;
-        let same = fs::read(file)? == fs::read(&other)?;
-        ensure!(same, "{} and {} differ", file.display(), other.display());
-        Ok(fs::remove_dir_all(&twin)?)
     }
 }
 
