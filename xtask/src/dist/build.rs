@@ -80,8 +80,9 @@ impl Build<'_> {
             // Its header has a hash in place of the time.
             flags += " -Clink-arg=-Wl,-Brepro";
         } else if self.triple.contains("apple") {
-            // Its number is a hash of all its symbols; those for debuggers, stripped later, name folders.
-            flags += " -Clink-arg=-Wl,-S";
+            // Its number is a hash of all symbols, and those that are stripped later differ: the ones for debuggers name
+            // folders, and LLVM numbers local ones by bitcode that is not always the same.
+            flags += " -Clink-arg=-Wl,-S,-x";
         }
         build.env("RUSTFLAGS", flags);
         build.env("CARGO_TARGET_DIR", to).arg("--manifest-path").arg(sources.join("Cargo.toml"));
