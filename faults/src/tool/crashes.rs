@@ -150,7 +150,7 @@ impl Judge<'_> {
                 let all = before.iter().zip(&answers).zip(&good.answers);
                 for ((before, answer), good) in all {
                     let between = contains(&[answer], before) && contains(&[good], answer);
-                    if answer != before && answer != good && !(changing && between) {
+                    if answer != before && answer != good && !(job.goes_on && between) {
                         return wrong("neither the answer of before nor that of after".into());
                     }
                 }
